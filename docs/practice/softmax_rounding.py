@@ -1,0 +1,5 @@
+# %% [markdown]
+# # How exact is exact?
+
+# %%
+print(1 + 1)

@@ -1,0 +1,169 @@
+"""Run a lab or a figure in a child process and return what it prints.
+
+A lab never runs inside the build itself: there its main guard would not fire, the prints of
+what it imports would vanish, and one `sys.exit(0)` would end the build with no site.
+"""
+
+import ast
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("snippets", "kernels", "sitebuild")
+TIME_LIMIT_S = 20.0
+OUTPUT_LIMIT_BYTES = 64 * 1024
+
+
+class LabError(RuntimeError):
+    """A lab failed, hung, printed nothing, or printed too much. The message names it."""
+
+
+def run(module: str, time_limit_s: float = TIME_LIMIT_S) -> str:
+    """Return the standard output of `python -m module`, from the cache when nothing changed.
+
+    Parameters
+    ----------
+    module : a module of this repository, for example `"snippets.roofline"`.
+    time_limit_s : seconds after which the lab counts as hanging and is killed.
+
+    Raises
+    ------
+    LabError
+        If the module does not exist, exits non-zero, runs past the time limit, writes to
+        standard error, prints nothing, or prints more than 64 KiB.
+    """
+    cached = ROOT / ".cache" / "labs" / f"{module}-{_key(module)}.txt"
+    if cached.exists():
+        return cached.read_text("utf-8")
+    output = _run_child(module, time_limit_s)
+    cached.parent.mkdir(parents=True, exist_ok=True)
+    for old in cached.parent.glob(f"{module}-*.txt"):
+        old.unlink(missing_ok=True)
+    _write_atomically(cached, output)
+    return output
+
+
+def source_files(module: str) -> list[Path]:
+    """Return the files of this repository that `module` runs: itself and all it imports."""
+    start = _path_of(module)
+    if start is None:
+        allowed = ", ".join(PACKAGES)
+        raise LabError(f"no module {module!r}; labs and figures live in the packages {allowed}")
+    found = {start}
+    queue = [start]
+    while queue:
+        for path in _imports_of(queue.pop()):
+            if path not in found:
+                found.add(path)
+                queue.append(path)
+    return sorted(found)
+
+
+def _run_child(module: str, time_limit_s: float) -> str:
+    # Only PATH and the temporary folder come from outside, so that no setting of the
+    # reader's machine changes what a page shows.
+    env = {k: os.environ[k] for k in ("PATH", "TMPDIR", "SYSTEMROOT") if k in os.environ}
+    env |= {"PYTHONHASHSEED": "0", "PYTHONIOENCODING": "utf-8", "PYTHONDONTWRITEBYTECODE": "1"}
+    expired = threading.Event()
+    with tempfile.TemporaryFile() as errors:
+        child = subprocess.Popen(
+            [sys.executable, "-W", "error", "-m", module],
+            cwd=ROOT,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            start_new_session=True,
+        )
+
+        def expire() -> None:
+            expired.set()
+            _kill(child)
+
+        timer = threading.Timer(time_limit_s, expire)
+        timer.start()
+        try:
+            assert child.stdout is not None
+            output = child.stdout.read(OUTPUT_LIMIT_BYTES + 1)
+            if len(output) > OUTPUT_LIMIT_BYTES:
+                raise LabError(f"{module} printed more than {OUTPUT_LIMIT_BYTES // 1024} KiB")
+            status = child.wait()
+        finally:
+            timer.cancel()
+            _kill(child)
+            child.stdout.close()  # type: ignore[union-attr]
+            child.wait()
+        errors.seek(0)
+        complaint = errors.read(100_000).decode("utf-8", "replace").strip()[-4000:]
+    if expired.is_set():
+        raise LabError(f"{module} ran past its time limit of {time_limit_s:g} s and was stopped")
+    if status:
+        raise LabError(f"{module} ended with exit status {status}\n{complaint}")
+    if complaint:
+        raise LabError(f"{module} wrote to standard error\n{complaint}")
+    text = output.decode("utf-8")
+    if not text.strip():
+        raise LabError(f"{module} printed nothing; does it call main() under its main guard?")
+    return text
+
+
+def _kill(child: subprocess.Popen[bytes]) -> None:
+    """Kill the child with everything it started."""
+    try:
+        os.killpg(child.pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        child.kill()
+
+
+def _key(module: str) -> str:
+    """Digest of all that can change the output: code, captured results, Python."""
+    digest = hashlib.sha256(f"{sys.version} {module}".encode())
+    results = sorted((ROOT / "kernels" / "results").glob("*.json"))
+    for path in [*source_files(module), *results]:
+        data = path.read_bytes()
+        digest.update(f"{path.relative_to(ROOT).as_posix()} {len(data)}\n".encode() + data)
+    return digest.hexdigest()[:24]
+
+
+def _path_of(module: str) -> Path | None:
+    if module.split(".")[0] not in PACKAGES:
+        return None
+    base = ROOT.joinpath(*module.split("."))
+    for path in (base.with_suffix(".py"), base / "__init__.py"):
+        if path.is_file():
+            return path
+    return None
+
+
+def _imports_of(path: Path) -> set[Path]:
+    """Return the project files that one file imports, the packages' own `__init__` included."""
+    try:
+        tree = ast.parse(path.read_bytes(), filename=str(path))
+    except SyntaxError:
+        return set()  # the child process will report it, with file and line
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module)
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    names.update(".".join(parts[:n]) for n in range(1, len(parts)))
+    for name in list(names):
+        pieces = name.split(".")
+        names.update(".".join(pieces[:n]) for n in range(1, len(pieces)))
+    return {found for name in names if (found := _path_of(name)) is not None}
+
+
+def _write_atomically(path: Path, text: str) -> None:
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".")
+    with os.fdopen(handle, "w", encoding="utf-8") as out:
+        out.write(text)
+    Path(temporary).replace(path)

@@ -1,0 +1,35 @@
+"""Notebooks are plain Python files; this makes the `.ipynb` that a reader can download."""
+
+import hashlib
+import sys
+from pathlib import Path
+
+import jupytext
+
+from sitebuild.labs import ROOT, _imports_of, source_files
+
+PRACTICE = ROOT / "docs" / "practice"
+
+
+def notebooks() -> list[Path]:
+    """Return the notebook sources in the order of their names."""
+    return sorted(PRACTICE.glob("*.py"))
+
+
+def digest() -> str:
+    """Digest of every file that a notebook imports, and of Python's version."""
+    files = {path for notebook in notebooks() for path in _imports_of(notebook)}
+    for path in list(files):
+        files.update(source_files(".".join(path.relative_to(ROOT).with_suffix("").parts)))
+    total = hashlib.sha256(sys.version.encode())
+    for path in sorted(files):
+        total.update(path.as_posix().encode() + path.read_bytes())
+    return total.hexdigest()
+
+
+def write_downloads(docs_dir: Path, site_dir: Path) -> None:
+    """Write `<stem>.ipynb`, without outputs, beside the page of each notebook."""
+    for source in sorted((docs_dir / "practice").glob("*.py")):
+        target = site_dir / "practice" / source.stem / f"{source.stem}.ipynb"
+        if target.parent.is_dir():
+            jupytext.write(jupytext.read(source), target)
