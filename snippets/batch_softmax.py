@@ -1,0 +1,63 @@
+"""The softmax-weighted sum of a whole row: the result that every tiled method must reproduce.
+
+What to notice: the largest score is subtracted first, so no exponential can overflow. That takes
+the whole row before the first weight is known, and a tile does not have the whole row.
+
+Run it: `python -m snippets.batch_softmax`
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+Exp = Callable[[float], float]
+Rows = Sequence[Sequence[float]]
+
+
+def check(scores: Sequence[float], values: Rows) -> None:
+    """Raise ValueError unless each score is a number or -inf and has its value."""
+    if len(scores) != len(values):
+        raise ValueError(f"one value a score: got {len(scores)} scores, {len(values)} values")
+    if not all(score < math.inf for score in scores):
+        raise ValueError(f"scores must be finite or -inf, got {list(scores)}")
+
+
+def check_size(**sizes: int) -> None:
+    """Raise ValueError unless each size is an integer of at least 1."""
+    for name, size in sizes.items():
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise ValueError(f"{name} must be an integer of at least 1, got {size!r}")
+
+
+# --8<-- [start:batch]
+def batch(scores: Sequence[float], values: Rows, exp: Exp = math.exp) -> tuple[float, ...]:
+    """Return softmax(scores) @ values: n scores, -inf where masked, values (n, d), n >= 1."""
+    check(scores, values)
+    if not scores:
+        raise ValueError("batch needs at least one score, got none")
+    m, total, out = max(scores), 0.0, [0.0] * len(values[0])
+    if m == -math.inf:
+        return tuple(out)  # nothing to attend to
+    weights = [exp(score - m) for score in scores]
+    for weight in weights:
+        total += weight
+    for weight, value in zip(weights, values, strict=True):
+        out = [o + weight / total * v for o, v in zip(out, value, strict=True)]
+    return tuple(out)
+
+
+# --8<-- [end:batch]
+
+
+def main() -> None:
+    print("scores                     exp(largest)  weighted sum of 1, 2, 3")
+    for scores in ([1.0, 2.0, 3.0], [10001.0, 10002.0, 10003.0], [-10003.0, -10002.0, -10001.0]):
+        try:
+            plain = f"{math.exp(max(scores)):.4f}"
+        except OverflowError:
+            plain = "overflow"
+        out = batch(scores, [[1.0], [2.0], [3.0]])
+        print(f"{', '.join(f'{score:.0f}' for score in scores):26} {plain:>12}  {out[0]:.10f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""Bytes that hardware counters saw, read from the captured results of one kernel.
+
+What to notice: nothing is filled in. Where no result exists the answer is an empty list, and a
+damaged file is an error that names the file, not a number that looks like a measurement.
+
+Run it: `python -m snippets.captured`
+"""
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+RESULTS = Path(__file__).resolve().parent.parent / "kernels" / "results"
+FIELDS = ("model_bytes", "dram_read", "dram_write")
+
+
+class Counted(NamedTuple):
+    implementation: str
+    direction: str  # forward or backward
+    dtype: str
+    shape: dict[str, int]
+    model_bytes: int  # by the model in the kernel's own file
+    issued_bytes: int | None  # by the tiles that ran, where the file knows them
+    read: int  # bytes from HBM
+    written: int  # bytes to HBM
+    origin: str  # device, date and commit
+
+    def label(self) -> str:
+        """The implementation with its shape, as in `ours B4 H16 N4096 D64 causal`."""
+        sizes = [name if size is True else f"{name}{size}" for name, size in self.shape.items()]
+        return " ".join([self.implementation, *sizes]).replace(" causalFalse", "")
+
+
+# --8<-- [start:counters]
+def counters(stem: str, folder: Path = RESULTS) -> list[Counted]:
+    """Every counted row of `<stem>.<device>.json`, in order; [] if there is no such file."""
+    if not stem.isidentifier():
+        raise ValueError(f"a stem is a name such as 'flash_attention', got {stem!r}")
+    found = []
+    for path in sorted(folder.glob(f"{stem}.*.json")):
+        try:
+            found += _rows(json.loads(path.read_text("utf-8"), parse_constant=_refuse))
+        except (ValueError, KeyError, TypeError, AttributeError) as fault:
+            raise ValueError(f"{path.name}: {type(fault).__name__}: {fault}") from fault
+    return found
+
+
+# --8<-- [end:counters]
+
+
+def _rows(result: Any) -> list[Counted]:
+    if isinstance(result["counters"], str):  # the reason why nothing was counted
+        return []
+    run, device = result["run"], result["device"]
+    origin = f"{device['name']}, {run['date'][:10]}, commit {run['commit'][:10]}"
+    issued = {_case(row): row.get("issued_bytes") for row in result["rows"]}
+    counted = []
+    for row in result["counters"]:
+        name, direction, dtype, _ = case = _case(row)
+        model, read, written = (_count(row, field) for field in FIELDS)
+        sizes = (model, issued.get(case), read, written)
+        counted.append(Counted(name, direction, dtype, dict(row["shape"]), *sizes, origin))
+    return counted
+
+
+def _case(row: Any) -> tuple[str, str, str, str]:
+    shape = json.dumps(row["shape"], sort_keys=True)
+    return row["implementation"], row["pass"], row["dtype"], shape
+
+
+def _count(row: Any, name: str) -> int:
+    if type(row[name]) is not int or row[name] < 0:
+        raise ValueError(f"{name} must be an integer of at least 0, got {row[name]!r}")
+    return int(row[name])
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def main() -> None:
+    rows = counters("flash_attention")
+    for row in rows:
+        print(f"{row.label():36} {row.read / 1e6:12.2f} {row.written / 1e6:12.2f} MB")
+    print(f"{len(rows)} counted rows" if rows else "not captured yet")
+
+
+if __name__ == "__main__":
+    main()
