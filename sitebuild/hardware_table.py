@@ -14,7 +14,7 @@ Rows = dict[str, tuple[str, Unit]]  # quantity -> label and unit
 KIB, MB, GB = ("KiB", 1024.0, 0), ("MB", 1e6, 0), ("GB", 1e9, 0)
 TB_S, TFLOP_S = ("TB/s", 1e12, 3), ("TFLOP/s", 1e12, 1)
 GHZ, COUNT = ("GHz", 1e9, 2), ("count", 1.0, 0)
-B_CLK, FLOP_CLK = ("B/clk", 1.0, 0), ("FLOP/clk", 1.0, 0)
+B_CLK, FLOP_CLK, EXP_CLK = ("B/clk", 1.0, 0), ("FLOP/clk", 1.0, 0), ("exp/clk", 1.0, 0)
 DENSE, SPARSE = ", dense", ", with 2:4 sparsity"
 GROUPS: dict[str, Rows] = {
     "On each SM": {
@@ -23,6 +23,9 @@ GROUPS: dict[str, Rows] = {
         "shared_per_block": ("Shared memory of one program, at most", KIB),
         "shared_per_clock": ("Shared memory, rate", B_CLK),
         "tensor_per_clock": (f"Tensor cores, rate in bf16{DENSE}", FLOP_CLK),
+        "exp_per_clock": ("Exponentials, rate", EXP_CLK),
+        "warp_slots": ("Warps it can hold", COUNT),
+        "max_registers": ("Registers that one thread can name", COUNT),
     },
     "The whole device": {
         "sms": ("SMs", COUNT),

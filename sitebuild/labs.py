@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -58,7 +59,7 @@ def source_files(module: str) -> list[Path]:
     found = {start}
     queue = [start]
     while queue:
-        for path in _imports_of(queue.pop()):
+        for path in imports_of(queue.pop()):
             if path not in found:
                 found.add(path)
                 queue.append(path)
@@ -124,8 +125,11 @@ def _kill(child: subprocess.Popen[bytes]) -> None:
 def _key(module: str) -> str:
     """Digest of all that can change the output: code, captured results, Python."""
     digest = hashlib.sha256(f"{sys.version} {module}".encode())
-    results = sorted((ROOT / "kernels" / "results").glob("*.json"))
-    for path in [*source_files(module), *results]:
+    files = source_files(module)
+    files += sorted((ROOT / "kernels" / "results").glob("*.json"))
+    if ROOT / "sitebuild" / "references.py" in files:
+        files += [ROOT / "docs" / "reference" / name for name in ("glossary.md", "sources.md")]
+    for path in files:
         data = path.read_bytes()
         digest.update(f"{path.relative_to(ROOT).as_posix()} {len(data)}\n".encode() + data)
     return digest.hexdigest()[:24]
@@ -141,13 +145,19 @@ def _path_of(module: str) -> Path | None:
     return None
 
 
-def _imports_of(path: Path) -> set[Path]:
+def imports_of(path: Path) -> set[Path]:
     """Return the project files that one file imports, the packages' own `__init__` included."""
+    names = _names_imported(path, path.stat().st_mtime_ns)
+    return {found for name in names if (found := _path_of(name)) is not None}
+
+
+@cache
+def _names_imported(path: Path, mtime_ns: int) -> set[str]:  # noqa: ARG001, part of the cache key
+    names: set[str] = set()
     try:
         tree = ast.parse(path.read_bytes(), filename=str(path))
     except SyntaxError:
-        return set()  # the child process will report it, with file and line
-    names: set[str] = set()
+        return names  # the child process will report it, with file and line
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
@@ -159,7 +169,7 @@ def _imports_of(path: Path) -> set[Path]:
     for name in list(names):
         pieces = name.split(".")
         names.update(".".join(pieces[:n]) for n in range(1, len(pieces)))
-    return {found for name in names if (found := _path_of(name)) is not None}
+    return names
 
 
 def _write_atomically(path: Path, text: str) -> None:

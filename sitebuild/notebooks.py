@@ -6,7 +6,7 @@ from pathlib import Path
 
 import jupytext
 
-from sitebuild.labs import ROOT, _imports_of, source_files
+from sitebuild.labs import ROOT, imports_of, source_files
 
 PRACTICE = ROOT / "docs" / "practice"
 
@@ -18,7 +18,7 @@ def notebooks() -> list[Path]:
 
 def digest() -> str:
     """Digest of every file that a notebook imports, and of Python's version."""
-    files = {path for notebook in notebooks() for path in _imports_of(notebook)}
+    files = {path for notebook in notebooks() for path in imports_of(notebook)}
     for path in list(files):
         files.update(source_files(".".join(path.relative_to(ROOT).with_suffix("").parts)))
     total = hashlib.sha256(sys.version.encode())

@@ -8,7 +8,7 @@ Run it: `python -m snippets.backward_ledger`
 
 from typing import NamedTuple
 
-from snippets.batch_softmax import check_size
+from snippets.naive_attention import check_sizes
 
 
 # --8<-- [start:ledger]
@@ -37,7 +37,7 @@ FUSED = (
 
 def bytes_of(tensors: str, n: int, d: int, e: int = 2) -> int:
     """Bytes of one head's tensors: N x N, one fp32 number a row, or N x d."""
-    check_size(n=n, d=d, e=e)
+    check_sizes(n=n, d=d, e=e)
     sizes = dict.fromkeys(("P", "dP", "dS"), n * n * e) | dict.fromkeys(("LSE", "delta"), 4 * n)
     sizes |= dict.fromkeys(["Q", "K", "V", "O", "dO", "dQ", "dK", "dV"], n * d * e)
     unknown = [name for name in tensors.split() if name not in sizes]
@@ -48,7 +48,7 @@ def bytes_of(tensors: str, n: int, d: int, e: int = 2) -> int:
 
 def flop(products: int, n: int, d: int) -> int:
     """FLOP of so many N x N x d matrix products, a multiply and an add for each term."""
-    check_size(n=n, d=d)
+    check_sizes(n=n, d=d)
     return products * 2 * n * n * d
 
 

@@ -9,23 +9,19 @@ Run it: `python -m snippets.batch_softmax`
 import math
 from collections.abc import Callable, Sequence
 
+from snippets.naive_attention import check_sizes
+
 Exp = Callable[[float], float]
 Rows = Sequence[Sequence[float]]
 
 
-def check(scores: Sequence[float], values: Rows) -> None:
-    """Raise ValueError unless each score is a number or -inf and has its value."""
+def check(scores: Sequence[float], values: Rows, **sizes: int) -> None:
+    """Raise ValueError unless each score is a number or -inf with its value, sizes are >= 1."""
+    check_sizes(**sizes)
     if len(scores) != len(values):
         raise ValueError(f"one value a score: got {len(scores)} scores, {len(values)} values")
     if not all(score < math.inf for score in scores):
         raise ValueError(f"scores must be finite or -inf, got {list(scores)}")
-
-
-def check_size(**sizes: int) -> None:
-    """Raise ValueError unless each size is an integer of at least 1."""
-    for name, size in sizes.items():
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise ValueError(f"{name} must be an integer of at least 1, got {size!r}")
 
 
 # --8<-- [start:batch]

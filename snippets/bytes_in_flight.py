@@ -6,6 +6,8 @@ and that is why a kernel needs many threads, or loads that are issued long befor
 Run it: `python -m snippets.bytes_in_flight`
 """
 
+from math import inf
+
 from snippets.hardware import fact
 
 LATENCY_S = 700e-9  # an assumption: published microbenchmarks of HBM lie around it
@@ -29,8 +31,8 @@ def sustained_rate(in_flight: float, rate: float, latency_s: float = LATENCY_S) 
 
 def _positive(**values: float) -> None:
     for name, value in values.items():
-        if not value > 0:
-            raise ValueError(f"{name} must be above 0, got {value}")
+        if isinstance(value, bool) or not 0 < value < inf:
+            raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
 
 
 def main() -> None:

@@ -13,7 +13,8 @@ from decimal import Context, Decimal
 from functools import lru_cache
 from statistics import median
 
-from snippets.batch_softmax import batch, check, check_size
+from snippets.batch_softmax import batch, check
+from snippets.naive_attention import check_sizes
 from snippets.online_softmax import finish, online
 
 DIGITS = Context(prec=30)
@@ -55,7 +56,7 @@ def compare(scores: Sequence[float], values: Sequence[float], tile: int) -> Comp
 
 def random_rows(n: int, rows: int, tile: int = 16) -> list[Comparison]:
     """Compare `rows` rows of n scores from -4 to 4 and n values from -1 to 1."""
-    check_size(n=n, rows=rows, tile=tile)
+    check_sizes(n=n, rows=rows, tile=tile)
     draw = random.Random(n).uniform
     pairs = [[[draw(-b, b) for _ in range(n)] for b in (4, 1)] for _ in range(rows)]
     return [compare(scores, values, tile) for scores, values in pairs]

@@ -9,8 +9,9 @@ Run it: `python -m snippets.flash_attention`
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from snippets.batch_softmax import Rows, check_size
+from snippets.batch_softmax import Rows
 from snippets.full_attention import K, Q, V, check_shapes, full, scores_of
+from snippets.naive_attention import check_sizes
 from snippets.online_softmax import State, empty, finish, update
 
 
@@ -34,7 +35,7 @@ def walk(
 ) -> Iterator[Step]:
     """Yield each step for q (N, d), k (M, d), v (M, columns); `list` of it is the whole trace."""
     check_shapes(q, k, v)
-    check_size(query_tile=query_tile, key_tile=key_tile)
+    check_sizes(query_tile=query_tile, key_tile=key_tile)
     for queries in tiles(len(q), query_tile):
         states = [empty(len(v[0]))] * len(queries)
         for keys in tiles(len(k), key_tile):

@@ -23,8 +23,8 @@ def shared_memory_rate(device: str) -> float:
 
 def flops_per_element_loaded(device: str, bytes_per_element: int = 2) -> float:
     """FLOP that the tensor cores could do in the time HBM takes to deliver one element."""
-    if bytes_per_element <= 0:
-        raise ValueError(f"bytes_per_element must be at least 1, got {bytes_per_element}")
+    if type(bytes_per_element) is not int or bytes_per_element < 1:
+        raise ValueError(f"bytes_per_element must be an integer >= 1, got {bytes_per_element!r}")
     return ridge(device) * bytes_per_element
 
 
@@ -32,16 +32,17 @@ def flops_per_element_loaded(device: str, bytes_per_element: int = 2) -> float:
 
 
 def main() -> None:
-    print("                     SMs  registers   shared      L2    HBM   HBM  shared shared")
-    print("                             MiB       MiB        MB     GB  TB/s   TB/s*   /HBM")
+    print("            SMs  registers  shared    L2   HBM    HBM  shared  shared")
+    print("                       MiB     MiB    MB    GB   TB/s   TB/s*    /HBM")
     for device in DEVICES:
         registers = on_chip_bytes(device, "registers_per_sm") / 2**20
         shared = on_chip_bytes(device, "shared_per_sm") / 2**20
+        l2, hbm = fact(device, "l2").value / 1e6, fact(device, "hbm").value / 1e9
         hbm_rate, shared_rate = fact(device, "hbm_rate").value, shared_memory_rate(device)
         print(
-            f"{device:20} {fact(device, 'sms').value:4.0f} {registers:10.1f} {shared:8.1f}"
-            f" {fact(device, 'l2').value / 1e6:7.0f} {fact(device, 'hbm').value / 1e9:6.0f}"
-            f" {hbm_rate / 1e12:5.2f} {shared_rate / 1e12:7.1f} {shared_rate / hbm_rate:6.1f}"
+            f"{device:10} {fact(device, 'sms').value:4.0f} {registers:10.1f} {shared:7.1f}"
+            f" {l2:5.0f} {hbm:5.0f} {hbm_rate / 1e12:6.2f} {shared_rate / 1e12:7.1f}"
+            f" {shared_rate / hbm_rate:7.1f}"
         )
     print("* an estimate: SMs x bytes a clock x the clock of the quoted tensor rate\n")
     dtypes = ("bf16", "fp8", "tf32", "fp32")

@@ -17,10 +17,9 @@ class Fact(NamedTuple):
 
 DEVICES = ("A100-40", "A100-80", "H100", "H200", "B200")  # SXM parts
 # --8<-- [start:table]
-# quantity, unit, a value and a source for each device
 TUNING_GUIDES = "ampere-tuning ampere-tuning hopper-tuning hopper-tuning blackwell-tuning"
-DATA_SHEETS = "nvidia-a100 nvidia-a100 nvidia-h100 nvidia-h200 nvidia-hgx"
-BOOK, PEAK_FLOPS = " scaling-book" * 5, " peak-flops" * 5
+DATA_SHEETS = "nvidia-a100 nvidia-a100 nvidia-h100 nvidia-h200 nvidia-dgx-b200"
+BOOK, PEAK_FLOPS, GUIDE = (f" {key}" * 5 for key in ("scaling-book", "peak-flops", "cuda-guide"))
 TABLE = f"""
 sms              count   108      108      132      132      148      | {BOOK}
 registers_per_sm B       262144   262144   262144   262144   262144   | {TUNING_GUIDES}
@@ -31,6 +30,9 @@ l2               B       40e6     40e6     50e6     50e6     126e6    | {BOOK}
 hbm              B       40e9     80e9     80e9     141e9    180e9    | {DATA_SHEETS}
 hbm_rate         B/s     1.555e12 2.039e12 3.35e12  4.8e12   8.0e12   | {DATA_SHEETS}
 tensor_per_clock FLOP/clk 2048    2048     4096     4096     8192     | {BOOK}
+exp_per_clock    exp/clk  16       16       16       16       16       | {GUIDE}
+warp_slots       count    64       64       64       64       64       | {TUNING_GUIDES}
+max_registers    count    255      255      255      255      255      | {GUIDE}
 clock            Hz      1.41e9   1.41e9   1.83e9   1.83e9   1.85e9   | {PEAK_FLOPS}
 bf16_dense       FLOP/s  312e12   312e12   989.4e12 989.4e12 2250e12  | {DATA_SHEETS}
 bf16_sparse      FLOP/s  624e12   624e12   1979e12  1979e12  4500e12  | {DATA_SHEETS}

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from snippets.batch_softmax import Exp, Rows, batch, check, check_size
+from snippets.batch_softmax import Exp, Rows, batch, check
 
 
 # --8<-- [start:state]
@@ -63,8 +63,7 @@ def merge(a: State, b: State) -> State:
 # --8<-- [end:merge]
 def online(scores: Sequence[float], values: Rows, tile: int, exp: Exp = math.exp) -> State:
     """Return the state after the whole row, `tile` scores at a time."""
-    check_size(tile=tile)
-    check(scores, values)
+    check(scores, values, tile=tile)
     state = empty(len(values[0]) if values else 0)
     for i in range(0, len(scores), tile):
         state = update(state, scores[i : i + tile], values[i : i + tile], exp)

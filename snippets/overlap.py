@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from snippets.hardware import fact
 from snippets.naive_attention import check_sizes
-from snippets.roofs import EXP_PER_CLOCK
 
 
 # --8<-- [start:overlap]
@@ -28,7 +27,7 @@ def clocks(device: str, d: int, br: int = 128, bc: int = 128) -> tuple[float, fl
     """An SM's clocks for a product of a (br, bc) bf16 tile, and for its exp."""
     check_sizes(d=d, br=br, bc=bc)
     product = 2 * br * bc * d / fact(device, "tensor_per_clock").value
-    return product, br * bc / EXP_PER_CLOCK
+    return product, br * bc / fact(device, "exp_per_clock").value
 
 
 def timeline(tiles: int, product: float, softmax: float, ahead: bool) -> list[Task]:

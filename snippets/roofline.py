@@ -10,6 +10,7 @@ from math import inf
 
 from snippets.hardware import fact
 from snippets.hbm_traffic import attention_flops, compulsory_bytes, issued_bytes, naive_bytes
+from snippets.kv_cache import decode_intensity
 from snippets.roofs import peaks
 
 
@@ -52,11 +53,6 @@ def points(N: int = 4096, d: int = 64) -> list[tuple[str, float, str]]:
         ("GEMM 4096^3", intensity(2 * 4096**3, 3 * 4096**2 * 2), tensor),
         ("attention, compulsory", intensity(flops, compulsory_bytes(N, d)), tensor),
     ]
-
-
-def decode_intensity(N: int, d: int, group: int) -> float:
-    """One new token, `group` query heads on one KV head, K and V read once."""
-    return intensity(4 * N * d * group, (2 * N * d + 2 * d * group) * 2)
 
 
 # --8<-- [end:roofline]

@@ -11,7 +11,6 @@ from snippets.hardware import FACTS, dense_peak, fact
 from snippets.hbm_traffic import attention_flops, compulsory_bytes
 from snippets.naive_attention import check_sizes
 
-EXP_PER_CLOCK = 16  # exponentials an SM finishes in a clock (CUDA programming guide)
 FP32_PER_SCORE = 3  # an FMA to scale and subtract the maximum, a maximum, an addition
 ROWS_PER_READ = 64  # query rows for which one Hopper matrix instruction reads its tile of K or V
 
@@ -27,7 +26,7 @@ def peaks(device: str) -> dict[str, float]:
     rates["FP32, FMA"] = dense_peak(device, "fp32")
     rates["FP32, adds"] = rates["FP32, FMA"] / 2  # one FLOP, not two
     sms, clock = fact(device, "sms").value, fact(device, "clock").value
-    rates["exp unit"] = sms * EXP_PER_CLOCK * clock
+    rates["exp unit"] = sms * fact(device, "exp_per_clock").value * clock
     return rates
 
 

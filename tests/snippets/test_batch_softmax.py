@@ -6,7 +6,7 @@ from decimal import Decimal, localcontext
 
 import pytest
 
-from snippets.batch_softmax import batch, check_size, main
+from snippets.batch_softmax import batch, check, main
 
 
 def by_decimals(scores: list[float], values: list[float]) -> float:
@@ -54,7 +54,7 @@ def test_a_score_without_a_value_is_refused() -> None:
 @pytest.mark.parametrize("bad", [0, -1, True, 2.0, "4"])
 def test_a_size_that_is_no_positive_integer_is_refused(bad: int) -> None:
     with pytest.raises(ValueError, match="tile must be an integer of at least 1, got"):
-        check_size(tile=bad)
+        check([1.0], [[1.0]], tile=bad)
 
 
 def test_an_empty_row_without_a_column_is_refused() -> None:

@@ -66,11 +66,11 @@ def test_the_exercise_has_the_solution_of_the_page() -> None:
 
 @pytest.mark.parametrize("bad", [0, -1.0, float("nan")])
 def test_a_rate_or_latency_that_is_not_positive_is_refused(bad: float) -> None:
-    with pytest.raises(ValueError, match=f"rate must be above 0, got {bad}"):
+    with pytest.raises(ValueError, match=f"rate must be a finite number above 0, got {bad}"):
         bytes_needed(bad)
-    with pytest.raises(ValueError, match=f"latency_s must be above 0, got {bad}"):
+    with pytest.raises(ValueError, match=f"latency_s must be a finite number above 0, got {bad}"):
         bytes_needed(1e12, bad)
-    with pytest.raises(ValueError, match=f"in_flight must be above 0, got {bad}"):
+    with pytest.raises(ValueError, match=f"in_flight must be a finite number above 0, got {bad}"):
         sustained_rate(bad, 1e12)
 
 

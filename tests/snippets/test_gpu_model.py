@@ -50,7 +50,7 @@ def test_time_of_a_load_equals_time_of_its_flop(device: str, size: int) -> None:
 
 @pytest.mark.parametrize("size", [0, -2])
 def test_an_element_of_no_bytes_is_refused(size: int) -> None:
-    with pytest.raises(ValueError, match=f"bytes_per_element must be at least 1, got {size}"):
+    with pytest.raises(ValueError, match=f"bytes_per_element must be an integer >= 1, got {size}"):
         flops_per_element_loaded("H200", size)
 
 

@@ -11,7 +11,7 @@ SPARSE_PAIRS = [
     for dtype in ("bf16", "fp8", "tf32")
     if (device, f"{dtype}_sparse") in FACTS
 ]
-UNITS = {"count", "B", "B/clk", "B/s", "FLOP/clk", "FLOP/s", "Hz"}
+UNITS = {"count", "B", "B/clk", "B/s", "exp/clk", "FLOP/clk", "FLOP/s", "Hz"}
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from snippets import roofline
-from snippets.roofline import attainable, bound, decode_intensity, intensity, points, ridge_point
+from snippets.kv_cache import decode_intensity
+from snippets.roofline import attainable, bound, intensity, points, ridge_point
 
 H100_CLASS = (990e12, 3.35e12)
 

@@ -1,0 +1,103 @@
+# One command a habit; `make help` lists them. Works from any folder name, spaces included,
+# because every path below is relative to this file's folder.
+
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3.14 python3 python; do \
+	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& echo $$p && break; done)
+# Which PyTorch `make test` installs: cpu (about 200 MB) or cuda (several GB).
+TORCH ?= cpu
+TORCH_VERSION = 2.13.0
+PORT ?= 8000
+STEM ?= online_softmax
+
+PY = .venv/bin/python
+PIP = $(PY) -m pip install --quiet --disable-pip-version-check
+BUILD = $(PY) -m mkdocs build --strict
+export NO_MKDOCS_2_WARNING = 1
+
+.PHONY: help setup serve site lab test fix check ci show lock mutants measure browser-setup
+.DEFAULT_GOAL := help
+
+help: ## List these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+setup: .venv/.docs ## Create .venv with what the site needs (no torch)
+
+serve: .venv/.docs ## Build the site, serve it and rebuild on every edit (PORT=8000)
+	@echo "The site will be at http://127.0.0.1:$(PORT)/ ; stop with Ctrl-C"
+	@$(PY) -m mkdocs serve --dev-addr 127.0.0.1:$(PORT)
+
+site: .venv/.docs ## Build the site into site/; any fault leaves the old one in place
+	@rm -rf .cache/site
+	@$(BUILD) --site-dir .cache/site
+	@test -f .cache/site/.built || { echo "The build ended early: a page stopped the process."; exit 1; }
+	@rm -rf site && mv .cache/site site
+
+lab: .venv/.docs ## Run one lab: make lab STEM=online_softmax
+	@$(PY) -m snippets.$(STEM)
+
+test: .venv/.test browser-setup ## Install all that the tests need, then run all tests
+	@$(PY) -m pytest -n 2 --dist loadgroup
+
+fix: .venv/.test ## Sort imports, format, mend what can be mended by itself
+	@$(PY) -m ruff check --fix . && $(PY) -m ruff format .
+
+check: .venv/.test ## Lint, types, spelling, labs, strict build: minutes
+	@$(PY) -m ruff check . && $(PY) -m ruff format --check .
+	@$(PY) -m mypy
+	@$(PY) -m codespell_lib docs snippets sitebuild tests README.md CONTRIBUTING.md
+	@$(PY) -m pytest -q -n 2 tests/snippets tests/test_layout.py
+	@$(MAKE) --no-print-directory site
+
+ci: ## What runs on every commit: check, then test
+	@$(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory test
+
+mutants: .venv/.test ## Break every lab on purpose and see its tests fail
+	@$(PY) -m tests.mutants.run
+
+measure: .venv/.docs ## Time cold, warm and no-execution builds side by side
+	@$(PY) -m sitebuild.measure
+
+show: ## List every file of one stem: make show STEM=online_softmax
+	@git ls-files | grep -F "$(STEM)"
+
+lock: .venv/.test ## Resolve the dependency groups of pyproject.toml into requirements/*.txt
+	@$(PIP) uv
+	@for group in docs test; do $(PY) -m uv pip compile --quiet --universal --python-version 3.11 \
+		--generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate \
+		--group $$group --output-file requirements/$$group.txt; done
+
+.venv/.made:
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or later is needed; set PYTHON=/path/to/python"; exit 1; }
+	@echo "Creating .venv with $(PYTHON)"
+	@$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/.docs: .venv/.made requirements/docs.txt pyproject.toml
+	@echo "Installing what the site needs"
+	@$(PIP) --require-hashes --requirement requirements/docs.txt
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv/.test: .venv/.docs requirements/test.txt
+	@echo "Installing what the tests need, PyTorch ($(TORCH)) included"
+	@$(PIP) --require-hashes --requirement requirements/test.txt
+ifeq ($(TORCH),cpu)
+	@$(PIP) --retries 0 --timeout 20 torch==$(TORCH_VERSION) \
+		--extra-index-url https://download.pytorch.org/whl/cpu
+else
+	@$(PIP) torch==$(TORCH_VERSION)
+endif
+	@touch $@
+
+# The browser tests use the system's Chromium or Chrome; as root on Debian it is installed here.
+browser-setup:
+	@command -v chromium chromium-browser google-chrome >/dev/null 2>&1 || \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
+		echo "Installing Chromium"; \
+		apt-get update -qq >/dev/null && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y \
+			--no-install-recommends chromium fonts-liberation >/dev/null; \
+	else \
+		echo "No Chromium or Chrome found: the browser tests will be skipped (install one to run them)."; \
+	fi

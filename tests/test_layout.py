@@ -1,0 +1,218 @@
+"""The rules of the tree as code: a stem joins page, lab and test, and nothing stands alone."""
+
+import ast
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from sitebuild.labs import ROOT, imports_of
+from sitebuild.references import glossary, sources
+from sitebuild.topics import front_matter, lessons
+
+LABS = sorted(path.stem for path in (ROOT / "snippets").glob("*.py") if path.stem != "__init__")
+DATA = {"hardware", "captured"}  # read by labs and pages; shown, but not run on a page
+LESSONS = sorted(path.stem for path in (ROOT / "docs" / "lessons").glob("*.md"))
+FIGURES = sorted(
+    path.stem for path in (ROOT / "sitebuild" / "figures").glob("*.py") if path.stem != "__init__"
+)
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+MUTANTS = sorted((ROOT / "tests" / "mutants").glob("*.toml"))
+INCLUDE = re.compile(r'^ *--8<-- "(?P<file>[^":]+)(?::(?P<section>[\w-]+))?"$', re.M)
+RUN = re.compile(r'run\("([\w.]+)"\)')
+FENCE = re.compile(r"^( *)```.*?^\1```$", re.M | re.S)
+HEADINGS = (
+    "Key points",
+    "Where it helps and where it breaks",
+    "Common mistakes",
+    "Exercise",
+    "Sources",
+)
+LAB_LINES = 90
+LESSON_WORDS = range(450, 951)
+WORDS_A_MINUTE = 180
+
+
+def text_of(path: Path) -> str:
+    return path.read_text("utf-8")
+
+
+def lesson(stem: str) -> str:
+    return text_of(ROOT / "docs" / "lessons" / f"{stem}.md")
+
+
+def prose(stem: str) -> str:
+    """A lesson without front matter, code, tables and markup."""
+    body = lesson(stem).split("\n---\n", 1)[1]
+    body = FENCE.sub("", body)
+    body = re.sub(r"^\|.*$", "", body, flags=re.M)
+    body = re.sub(r"^\$\$$.*?^\$\$$", "", body, flags=re.M | re.S)
+    return re.sub(r"<[^>]+>|\]\([^)]*\)|\]\[[^\]]*\]|[#*`]", " ", body)
+
+
+def words(stem: str) -> int:
+    return len(prose(stem).split())
+
+
+def pages_with(pattern: re.Pattern[str], wanted: str) -> list[str]:
+    return [page.name for page in PAGES if wanted in pattern.findall(text_of(page))]
+
+
+def pages_that_show(lab: str) -> list[str]:
+    file = f"snippets/{lab}.py"
+    return [p.name for p in PAGES if file in [m["file"] for m in INCLUDE.finditer(text_of(p))]]
+
+
+def sections_of(file: Path) -> set[str]:
+    return set(re.findall(r"^# --8<-- \[start:([\w-]+)\]$", text_of(file), re.M))
+
+
+def linked_terms(stem: str) -> list[str]:
+    """The glossary anchors that a page links to, in order."""
+    terms = glossary()
+    used = re.findall(r"\[([^\]\n]+)\]\[([^\]\n]*)\]", FENCE.sub("", lesson(stem)))
+    names = [(target or shown).replace("\n", " ").lower() for shown, target in used]
+    return [terms[name][0] for name in names if name in terms]
+
+
+def names_in(node: ast.Import | ast.ImportFrom) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module or ""]
+
+
+def duplicates(items: list[str]) -> set[str]:
+    return {item for item in items if items.count(item) > 1}
+
+
+def test_the_navigation_names_every_lesson_once() -> None:
+    assert sorted(lessons()) == LESSONS
+
+
+@pytest.mark.parametrize("stem", LESSONS)
+def test_a_lesson_has_its_lab_and_the_lab_its_test(stem: str) -> None:
+    assert (ROOT / "snippets" / f"{stem}.py").is_file()
+    assert (ROOT / "tests" / "snippets" / f"test_{stem}.py").is_file()
+    assert f"snippets.{stem}" in RUN.findall(lesson(stem))
+
+
+@pytest.mark.parametrize("lab", LABS)
+def test_a_lab_is_tested_and_has_mutants(lab: str) -> None:
+    assert (ROOT / "tests" / "snippets" / f"test_{lab}.py").is_file()
+    mutants = tomllib.loads(text_of(ROOT / "tests" / "mutants" / f"{lab}.toml"))["mutant"]
+    assert 3 <= len(mutants) <= 8
+    assert {mutant["file"] for mutant in mutants} == {f"snippets/{lab}.py"}
+
+
+@pytest.mark.parametrize("lab", LABS)
+def test_a_lab_is_shown_by_exactly_one_page(lab: str) -> None:
+    assert len(pages_that_show(lab)) == 1
+
+
+@pytest.mark.parametrize("lab", sorted(set(LABS) - DATA))
+def test_a_lab_runs_on_the_page_that_shows_it(lab: str) -> None:
+    assert pages_with(RUN, f"snippets.{lab}") == pages_that_show(lab)
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_a_figure_stands_on_exactly_one_page(figure: str) -> None:
+    assert len(pages_with(RUN, f"sitebuild.figures.{figure}")) == 1
+
+
+@pytest.mark.parametrize("lab", LABS)
+def test_a_lab_is_short_and_says_what_to_notice_and_how_to_run_it(lab: str) -> None:
+    source = text_of(ROOT / "snippets" / f"{lab}.py")
+    doc = ast.get_docstring(ast.parse(source)) or ""
+    assert len(source.splitlines()) <= LAB_LINES
+    assert "\nWhat to notice: " in doc
+    assert f"Run it: `python -m snippets.{lab}`" in doc
+
+
+@pytest.mark.parametrize("lab", LABS)
+def test_a_lab_imports_the_standard_library_and_other_labs_only(lab: str) -> None:
+    path = ROOT / "snippets" / f"{lab}.py"
+    roots = {
+        name.split(".")[0]
+        for node in ast.walk(ast.parse(text_of(path)))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in (
+            [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module]
+        )
+    }
+    assert roots <= sys.stdlib_module_names | {"snippets"}
+    assert {found.parent.name for found in imports_of(path)} <= {"snippets"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+def test_every_include_names_a_file_and_section_that_exist(page: Path) -> None:
+    text = text_of(page)
+    includes = list(INCLUDE.finditer(text))
+    missing = [
+        m[0]
+        for m in includes
+        if not (ROOT / m["file"]).is_file()
+        or (m["section"] and m["section"] not in sections_of(ROOT / m["file"]))
+    ]
+    assert missing == []
+    # a formatter that breaks a marker would make the include vanish in silence
+    assert text.count("8<") == len(includes)
+
+
+@pytest.mark.parametrize("stem", LESSONS)
+def test_a_lesson_has_its_parts_in_order(stem: str) -> None:
+    found = re.findall(r"^## (.+)$", FENCE.sub("", lesson(stem)), re.M)
+    assert [heading for heading in found if heading in HEADINGS] == list(HEADINGS)
+    assert '<div class="predict" markdown>' in lesson(stem)
+    assert '??? success "Solution"' in lesson(stem)
+    assert set(front_matter(stem)) >= {"level", "minutes", "goals", "prerequisites", "description"}
+
+
+@pytest.mark.parametrize("stem", LESSONS)
+def test_a_lesson_is_short_and_its_minutes_are_what_reading_takes(stem: str) -> None:
+    count, minutes = words(stem), front_matter(stem)["minutes"]
+    assert count in LESSON_WORDS
+    # the labs take up to twice as long to read as the prose
+    assert count / WORDS_A_MINUTE <= minutes <= 3 * count / WORDS_A_MINUTE
+
+
+@pytest.mark.parametrize("stem", LESSONS)
+def test_a_lesson_links_a_term_once(stem: str) -> None:
+    assert duplicates(linked_terms(stem)) == set()
+
+
+def test_the_glossary_is_in_alphabetical_order_and_its_names_are_unique() -> None:
+    text = text_of(ROOT / "docs" / "reference" / "glossary.md")
+    names = re.findall(r"^## (.+?) \{", text, re.M)
+    every_name = [name.lower() for entry in names for name in entry.split(", ")]
+    assert [name.lower() for name in names] == sorted(name.lower() for name in names)
+    assert duplicates(every_name) == set()
+    assert not glossary().keys() & sources().keys()
+
+
+def test_every_source_has_an_address_and_is_used() -> None:
+    entries = sources()
+    without = [key for key, (_, text) in entries.items() if not re.search(r"<https://\S+>", text)]
+    used = "\n".join(text_of(page) for page in PAGES) + text_of(ROOT / "snippets" / "hardware.py")
+    unused = [
+        key
+        for key in entries
+        if f"][{key}]" not in used and f" {key}" not in used and f'"{key}' not in used
+    ]
+    assert without == []
+    assert unused == []
+
+
+@pytest.mark.parametrize("file", MUTANTS, ids=lambda path: path.stem)
+def test_a_mutant_changes_exactly_one_place(file: Path) -> None:
+    mutants = tomllib.loads(text_of(file))["mutant"]
+    found = [text_of(ROOT / m["file"]).count(m["old"]) for m in mutants]
+    assert found == [1] * len(mutants)
+    assert all(m["old"] != m["new"] for m in mutants)
+
+
+def test_no_file_is_named_for_being_shared() -> None:
+    names = {"utils", "util", "helpers", "helper", "common", "misc", "base"}
+    every = [p for d in ("snippets", "sitebuild", "tests") for p in (ROOT / d).rglob("*.py")]
+    assert [str(path) for path in every if path.stem in names] == []
