@@ -6,6 +6,7 @@ fault is caught whatever caused it.
 
 import html as html_text
 import logging
+import posixpath
 import re
 import shutil
 from pathlib import Path
@@ -29,6 +30,7 @@ FAULTS = {
         r"|<link\b[^>]*\shref=[\"']?(?:https?:)?//"
     ),
 }
+PRINTED_LINK = re.compile(r'href="(?P<path>[^":#?]+\.(?:md|py))(?P<anchor>#[^"]*)?"')
 CODE = re.compile(r"<code\b.*?</code>", re.S)
 
 
@@ -55,8 +57,19 @@ def on_config(config: Any) -> Any:
     return config
 
 
-def on_page_content(html: str, page: Any, **_: Any) -> str:
+def on_page_content(html: str, page: Any, files: Any, **_: Any) -> str:
     where = page.file.src_uri
+
+    # MkDocs resolves the links that a page writes, not those that a block on it prints
+    def resolve(match: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(where), match["path"]))
+        file = files.get_file_from_path(target)
+        if file is None:
+            report(f"{where} prints a link to {match['path']!r}, which is no page")
+            return match[0]
+        return f'href="{file.url_relative_to(page.file)}{match["anchor"] or ""}"'
+
+    html = PRINTED_LINK.sub(resolve, html)
     if where.endswith(".md"):  # a notebook that fails stops the build by itself
         for fault in faults(html):
             report(f"{where} {fault}")

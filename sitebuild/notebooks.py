@@ -23,7 +23,7 @@ def digest() -> str:
         files.update(source_files(".".join(path.relative_to(ROOT).with_suffix("").parts)))
     total = hashlib.sha256(sys.version.encode())
     for path in sorted(files):
-        total.update(path.as_posix().encode() + path.read_bytes())
+        total.update(path.relative_to(ROOT).as_posix().encode() + path.read_bytes())
     return total.hexdigest()
 
 

@@ -1,10 +1,77 @@
-"""In CI a skip that CI should not have fails the run."""
+"""The built site, served from a sub-path; in CI a skip that it should not have fails the run."""
 
+import functools
+import http.server
 import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+ROOT = Path(__file__).resolve().parent.parent
 ALLOWED_SKIPS = ("needs a CUDA GPU",)
+
+
+class Site(NamedTuple):
+    folder: Path  # of the built pages
+    url: str  # of the home page, under a sub-path
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="session")
+def serve() -> Iterator[object]:
+    """Serve a folder over HTTP and return the address of its root."""
+    servers = []
+
+    def start(folder: Path) -> str:
+        handler = functools.partial(_Quiet, directory=str(folder))
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return f"http://127.0.0.1:{server.server_port}/"
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory, serve) -> Site:
+    root = tmp_path_factory.mktemp("web")
+    url = serve(root) + "course/"
+    built = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(root / "course")],
+        cwd=ROOT,
+        env={**os.environ, "SITE_URL": url},
+        capture_output=True,
+        text=True,
+    )
+    assert built.returncode == 0, built.stderr
+    return Site(root / "course", url)
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A copy of the sources to break, with the caches, so that only what broke runs again."""
+    target = tmp_path / "a copy"
+    for name in ("docs", "snippets", "sitebuild", ".cache"):
+        if (ROOT / name).exists():
+            shutil.copytree(
+                ROOT / name, target / name, ignore=shutil.ignore_patterns("__pycache__", "site")
+            )
+    for name in ("mkdocs.yml", "Makefile", "pyproject.toml"):
+        shutil.copy2(ROOT / name, target)
+    return target
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

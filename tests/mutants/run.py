@@ -17,16 +17,8 @@ PACKAGES = ("snippets", "sitebuild", "docs", "tests")
 
 def tests_pass(tree: Path, stem: str) -> bool:
     """Run one stem's tests in `tree`, whose modules come first on the path."""
-    command = [
-        "-m",
-        "pytest",
-        "-q",
-        "-x",
-        "-p",
-        "no:cacheprovider",
-        f"tests/snippets/test_{stem}.py",
-    ]
-    done = subprocess.run([sys.executable, *command], cwd=tree, capture_output=True)
+    command = [sys.executable, "-m", "pytest", "-q", "-x", f"tests/snippets/test_{stem}.py"]
+    done = subprocess.run(command, cwd=tree, capture_output=True)
     return done.returncode == 0
 
 
