@@ -11,10 +11,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 LABS = sorted(path.stem for path in (ROOT / "snippets").glob("*.py") if path.stem != "__init__")
 ALL = """
-import runpy, sys
+import importlib, sys
 for lab in sys.argv[1:]:
     print("==", lab)
-    runpy.run_module("snippets." + lab, run_name="__main__", alter_sys=True)
+    importlib.import_module("snippets." + lab).main()
 """
 
 
@@ -22,8 +22,15 @@ def works(python: str) -> bool:
     return subprocess.run([python, "-c", ""], capture_output=True).returncode == 0
 
 
+MINORS = range(11, 15)
 OTHERS = [
-    path for minor in range(11, 15) if (path := shutil.which(f"python3.{minor}")) and works(path)
+    python
+    for minor in MINORS
+    for python in (
+        shutil.which(f"python3.{minor}"),
+        *map(str, (Path.home() / ".pyenv" / "versions").glob(f"3.{minor}.*/bin/python")),
+    )
+    if python and works(python)
 ]
 
 
