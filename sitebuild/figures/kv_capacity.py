@@ -21,7 +21,7 @@ def main() -> None:
     per_token, weights = bytes_per_token(LAYERS, KV_HEADS, D, ITEMSIZE), PARAMETERS * ITEMSIZE
     sequence = TOKENS * per_token
     body = [
-        rect(LEFT, 8, 14, 14, "lvl-registers"),
+        rect(LEFT, 8, 14, 14, "wash-strong"),
         text(LEFT + 20, 20, f"weights, {weights / 1e9:.1f} GB"),
         rect(LEFT + 150, 8, 14, 14, "lvl-hbm"),
         text(LEFT + 170, 20, f"one conversation, {sequence / 1e9:.1f} GB"),
@@ -34,7 +34,7 @@ def main() -> None:
         body += [
             text(LEFT - 8, y + 16, device, anchor="end", classes="ink strong"),
             rect(LEFT, y, memory * SCALE, BAR, "wash", f"{device}: {memory / 1e9:.0f} GB"),
-            rect(LEFT, y, weights * SCALE, BAR, "lvl-registers", "weights"),
+            rect(LEFT, y, weights * SCALE, BAR, "wash-strong", "weights"),
         ]
         for slot in range(count):
             x = LEFT + (weights + slot * sequence) * SCALE

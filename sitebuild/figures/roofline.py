@@ -64,7 +64,7 @@ def main() -> None:
             ("Kernel", "FLOP/B", "Roof", "TFLOP/s", "Bound"),
             rows,
             f"One {DEVICE}, data-sheet rates, with the points of the lab. Vermilion points lie on "
-            f"the slope of HBM, {rate / 1e12:.1f} TB/s; dark ones under the flat roof of their "
+            f"the slope of HBM, {rate / 1e12:.1f} TB/s; the others under the flat roof of their "
             f"unit. The slope of shared memory, {shared / 1e12:.0f} TB/s, is an estimate.",
         )
     )

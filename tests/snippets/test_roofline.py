@@ -115,6 +115,12 @@ def test_decoding_agrees_with_a_count_of_its_bytes(N: Any, d: Any, group: int) -
     assert decode_intensity(N, d, group) == pytest.approx(float(counted_decode(N, d, group)))
 
 
+@pytest.mark.parametrize(("name", "group"), [("1 head", 1), ("8 heads", 8)])
+def test_a_decode_point_stands_for_the_heads_it_names(name: str, group: int) -> None:
+    x = {label: x for label, x, _ in points(4096, 64)}[f"decode, {name} a KV head"]
+    assert x == pytest.approx(float(counted_decode(4096, 64, group)))
+
+
 @pytest.mark.parametrize(("group", "limit"), [(1, 1.0), (4, 4.0), (8, 8.0)])
 def test_decoding_tends_to_the_group_size_in_bf16(group: int, limit: float) -> None:
     assert decode_intensity(10**7, 128, group) == pytest.approx(limit, rel=1e-4)
