@@ -113,9 +113,10 @@ def main() -> None:
             (label, unit[0], *(shown(device, quantity, unit) for device in DEVICES))
             for quantity, (label, unit) in rows.items()
         ]
-        print("\n".join([f"### {heading}", "", *markdown_table(cells), ""]))
+        anchor = heading.lower().replace(" ", "-")  # fixed, whatever else the page runs
+        print("\n".join([f"## {heading} {{#{anchor}}}", "", *markdown_table(cells), ""]))
         print("\n".join(["Sources:", "", *source_lines(rows), ""]))
-    print("\n".join(["### Computed from these", "", *markdown_table(derived())]))
+    print("\n".join(["## Computed from these {#computed}", "", *markdown_table(derived())]))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from math import inf
 
 from snippets.hardware import fact
 
-LATENCY_S = 700e-9  # an assumption: published microbenchmarks of HBM lie around it
+LATENCY_S = 700e-9  # an assumption; vendors do not publish it
 
 
 # --8<-- [start:law]

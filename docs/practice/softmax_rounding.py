@@ -149,9 +149,9 @@ for (name, _, ours), (_, _, theirs) in (table[5:7], table[10:12]):
 LEFT, WIDTH, STEP = 172, 440, 24
 LOW, HIGH = 1e-18, 1e-2
 COLOURS = {
-    "none": "var(--lvl-registers, #00795a)",
-    "fp16": "var(--lvl-shared, #2b6cb8)",
-    "bf16": "var(--lvl-hbm, #c4511a)",
+    "none": "currentColor",
+    "fp16": "var(--link, #0b5a7a)",
+    "bf16": "var(--accent, #a3400f)",
 }
 
 
@@ -180,7 +180,7 @@ for index, (name, where, e) in enumerate(table):
 display(
     HTML(
         f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-labelledby="rounding-title" '
-        'style="max-width: 34rem; width: 100%; font: 12px system-ui, sans-serif" '
+        'style="max-width: 34rem; width: 100%; font: 14px system-ui, sans-serif" '
         'fill="currentColor"><title id="rounding-title">Error over the sum of p times abs(v) for '
         f"each place of rounding; the numbers are in the table above</title>{''.join(marks)}</svg>"
     )

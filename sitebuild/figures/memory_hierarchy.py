@@ -12,6 +12,11 @@ ZOOM = 16.0
 WIDTH_PER_TB_S = 3.6  # user units of bar for one TB/s
 
 
+def shown(level: str, size: float) -> str:
+    """Registers and shared memory count in powers of two, as in the lab; L2 in MB."""
+    return f"{size / 1e6:.0f} MB" if level == "l2" else f"{size / 2**20:.1f} MiB"
+
+
 def main() -> None:
     hbm = fact(DEVICE, "hbm").value
     levels = [
@@ -38,16 +43,16 @@ def main() -> None:
         body.append(rect(214, tiny, side, side, f"lvl-{level}", rx=0))
         tiny += side + 2
         big = side * ZOOM
-        body.append(rect(256, y, big, big, f"lvl-{level}", f"{label}: {size / 1e6:.1f} MB"))
+        body.append(rect(256, y, big, big, f"lvl-{level}", f"{label}: {shown(level, size)}"))
         body.append(text(326, y + 18, label, classes="ink strong"))
-        body.append(text(326, y + 33, f"{size / 1e6:.0f} MB"))
+        body.append(text(326, y + 33, shown(level, size)))
         if rate:
             body.append(text(326, y + 48, f"~{rate / 1e12:.0f} TB/s", classes="ink"))
         y += big + 12
     body += [
         line(222, y0 + 60, 252, y0, "line thin"),
         line(222, tiny, 252, y - 12, "line thin"),
-        text(214, tiny + 12, f"x{ZOOM:.0f}", classes="soft"),
+        text(232, tiny + 46, f"x{ZOOM:.0f}", "end", "soft"),
     ]
     top = y0 + HBM_SIDE + 34
     body.append(text(x0, top, "Bytes each second", classes="ink strong"))
@@ -67,13 +72,13 @@ def main() -> None:
             "of shared memory.",
             top + 66,
             body,
-            ("Level", "Size, MB", "TB/s"),
+            ("Level", "Size", "TB/s"),
             [
                 *(
-                    (lb, f"{s / 1e6:.1f}", f"{r / 1e12:.1f} *" if r else "–")
-                    for _, lb, s, r in levels
+                    (label, shown(level, size), f"{rate / 1e12:.1f} *" if rate else "–")
+                    for level, label, size, rate in levels
                 ),
-                ("HBM", f"{hbm / 1e6:,.0f}", f"{hbm_rate / 1e12:.1f}"),
+                ("HBM", f"{hbm / 1e9:.0f} GB", f"{hbm_rate / 1e12:.1f}"),
             ],
             f"One {DEVICE}. Areas are true to scale: all memory on the chip together is the three "
             f"specks beside HBM, drawn again {ZOOM:.0f} times as wide. Shared memory's rate is the "

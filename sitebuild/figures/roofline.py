@@ -39,7 +39,11 @@ def main() -> None:
         low = max(X[0], Y[0] * 1e12 / bandwidth)
         start, end = at(low, low * bandwidth), at(highest / bandwidth, highest)
         body.append(line(*start, *end, f"stroke-{level}"))
-        body.append(text(end[0] + 4, end[1] - 5, name, "end" if level == "shared" else "start"))
+        if level == "shared":
+            body.append(text(end[0] + 4, end[1] - 5, name, "end"))
+        else:  # on its slope: at the end it would read as the label of a roof
+            x, y = at(70, 70 * bandwidth)
+            body.append(text(x - 9, y, name, "end"))
     rows = []
     for name, x, roof in points():
         peak = roofs[roof]

@@ -37,8 +37,8 @@ def panel(number: int, step: Step, x0: float, y0: float) -> list[str]:
         if on_chip:
             state = step.states[i - step.queries.start]
             x = left + CELL * len(K) + 6
-            body.append(text(x, y + 16, f"m {state.m:.0f}"))
-            body.append(text(x + 32, y + 16, f"l {state.l:.2f}"))
+            body.append(text(x, y + 16, f"m = {state.m:.0f}"))
+            body.append(text(x + 36, y + 16, f"l = {state.l:.2f}"))
     return body
 
 

@@ -10,7 +10,7 @@ LEFT, RIGHT, TOP, BOTTOM = 60.0, 350.0, 34.0, 300.0
 LOW, HIGH = 1e-1, 1e6  # MB
 LINES = (
     ("naive", "stroke-hbm", naive_bytes),
-    ("tile-issued", "stroke-l2", lambda N, d: issued_bytes(N, d, TILE)),
+    ("tile-issued", "stroke-ink", lambda N, d: issued_bytes(N, d, TILE)),
     ("compulsory", "stroke-hbm dashed", compulsory_bytes),
 )
 

@@ -69,6 +69,16 @@ def test_the_scheme_of_the_reader_decides_the_colours(site, visit: Visit) -> Non
     assert (page.evaluate(red) < 60) == dark
 
 
+@pytest.mark.parametrize("visit", SETTINGS, indirect=True)
+def test_print_is_dark_ink_on_white_in_either_scheme(site, visit: Visit) -> None:
+    page = visit.open(site.url + "lessons/gpu_model/")
+    page.emulate_media(media="print")
+    red = "s => Number(getComputedStyle(document.querySelector(s)).color.match(/\\d+/)[0])"
+    shown = {s: page.evaluate(red, s) for s in ("article p", "article pre code", "article h2")}
+    assert {selector for selector, value in shown.items() if value > 100} == set()
+    assert page.locator(".md-code__nav").first.is_hidden()
+
+
 @pytest.mark.parametrize("stem", lessons())
 def test_the_first_load_of_a_lesson_is_light_and_without_the_search(
     site, visit: Visit, stem: str
