@@ -25,6 +25,8 @@ setup: .venv/.docs ## Create .venv with what the site needs (no torch)
 
 serve: .venv/.docs ## Build the site, serve it and rebuild on every edit (PORT=8000)
 	@echo "The site will be at http://127.0.0.1:$(PORT)/ ; stop with Ctrl-C"
+	@$(PY) -c "import socket; socket.create_server(('127.0.0.1', $(PORT)))" 2>/dev/null || \
+		{ echo "Port $(PORT) is in use; try: make serve PORT=8001"; exit 1; }
 	@$(PY) -m mkdocs serve --dev-addr 127.0.0.1:$(PORT)
 
 site: .venv/.docs ## Build the site into site/; any fault leaves the old one in place
@@ -60,7 +62,7 @@ measure: .venv/.docs ## Time cold, warm and no-execution builds side by side
 	@$(PY) -m sitebuild.measure
 
 show: ## List every file of one stem: make show STEM=online_softmax
-	@git ls-files | grep -F "$(STEM)"
+	@git ls-files | grep -F "$(STEM)" || { echo "No file has $(STEM) in its path"; exit 1; }
 
 lock: .venv/.test ## Resolve the dependency groups of pyproject.toml into requirements/*.txt
 	@$(PIP) uv

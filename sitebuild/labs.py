@@ -7,11 +7,12 @@ what it imports would vanish, and one `sys.exit(0)` would end the build with no 
 import ast
 import hashlib
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
+import time
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +20,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("snippets", "kernels", "sitebuild")
 TIME_LIMIT_S = 20.0
 OUTPUT_LIMIT_BYTES = 64 * 1024
+# control characters, and a line that would end the fence around an output
+UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]|^ *(?:`{3,}|~{3,})", re.M)
 
 
 class LabError(RuntimeError):
@@ -37,7 +40,7 @@ def run(module: str, time_limit_s: float = TIME_LIMIT_S) -> str:
     ------
     LabError
         If the module does not exist, exits non-zero, runs past the time limit, writes to
-        standard error, prints nothing, or prints more than 64 KiB.
+        standard error, prints nothing, more than 64 KiB, or what is not plain UTF-8 text.
     """
     cached = ROOT / ".cache" / "labs" / f"{module}-{_key(module)}.txt"
     if cached.exists():
@@ -71,47 +74,60 @@ def _run_child(module: str, time_limit_s: float) -> str:
     # reader's machine changes what a page shows.
     env = {k: os.environ[k] for k in ("PATH", "TMPDIR", "SYSTEMROOT") if k in os.environ}
     env |= {"PYTHONHASHSEED": "0", "PYTHONIOENCODING": "utf-8", "PYTHONDONTWRITEBYTECODE": "1"}
-    expired = threading.Event()
-    with tempfile.TemporaryFile() as errors:
+    # Files and not pipes: what a lab leaves running may hold a pipe open for ever.
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         child = subprocess.Popen(
             [sys.executable, "-W", "error", "-m", module],
             cwd=ROOT,
             env=env,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
+            stdout=output,
             stderr=errors,
             start_new_session=True,
         )
-
-        def expire() -> None:
-            expired.set()
-            _kill(child)
-
-        timer = threading.Timer(time_limit_s, expire)
-        timer.start()
+        deadline = time.monotonic() + time_limit_s
         try:
-            assert child.stdout is not None
-            output = child.stdout.read(OUTPUT_LIMIT_BYTES + 1)
-            if len(output) > OUTPUT_LIMIT_BYTES:
-                raise LabError(f"{module} printed more than {OUTPUT_LIMIT_BYTES // 1024} KiB")
-            status = child.wait()
+            while child.poll() is None:
+                if time.monotonic() > deadline:
+                    raise LabError(
+                        f"{module} ran past its time limit of {time_limit_s:g} s and was stopped"
+                    )
+                if max(os.fstat(f.fileno()).st_size for f in (output, errors)) > OUTPUT_LIMIT_BYTES:
+                    break
+                time.sleep(0.002)
         finally:
-            timer.cancel()
             _kill(child)
-            child.stdout.close()  # type: ignore[union-attr]
             child.wait()
+        output.seek(0)
         errors.seek(0)
-        complaint = errors.read(100_000).decode("utf-8", "replace").strip()[-4000:]
-    if expired.is_set():
-        raise LabError(f"{module} ran past its time limit of {time_limit_s:g} s and was stopped")
-    if status:
-        raise LabError(f"{module} ended with exit status {status}\n{complaint}")
+        printed = output.read(OUTPUT_LIMIT_BYTES + 1)
+        complaint = errors.read(OUTPUT_LIMIT_BYTES).decode("utf-8", "replace").strip()[-4000:]
+    if len(printed) > OUTPUT_LIMIT_BYTES:
+        raise LabError(f"{module} printed more than {OUTPUT_LIMIT_BYTES // 1024} KiB")
+    if child.returncode:
+        where = _place_of(complaint)
+        raise LabError(f"{module} ended with exit status {child.returncode}{where}\n{complaint}")
     if complaint:
         raise LabError(f"{module} wrote to standard error\n{complaint}")
-    text = output.decode("utf-8")
+    try:
+        text = printed.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise LabError(f"{module} printed what is not UTF-8: {error}") from None
     if not text.strip():
         raise LabError(f"{module} printed nothing; does it call main() under its main guard?")
+    if found := UNPRINTABLE.search(text):
+        raise LabError(f"{module} printed {found[0]!r}, which a page cannot show as text")
     return text
+
+
+def _place_of(traceback: str) -> str:
+    """Return ` at file:line: error` for the last frame that lies in this repository."""
+    frames = re.findall(r'^ *File "(.+)", line (\d+)', traceback, re.M)
+    ours = [(file, line) for file, line in frames if Path(file).is_relative_to(ROOT)]
+    if not ours:
+        return ""
+    file, line = ours[-1]
+    return f" at {Path(file).relative_to(ROOT).as_posix()}:{line}: {traceback.splitlines()[-1]}"
 
 
 def _kill(child: subprocess.Popen[bytes]) -> None:
@@ -139,7 +155,7 @@ def _path_of(module: str) -> Path | None:
     if module.split(".")[0] not in PACKAGES:
         return None
     base = ROOT.joinpath(*module.split("."))
-    for path in (base.with_suffix(".py"), base / "__init__.py"):
+    for path in (base / "__init__.py", base.with_suffix(".py")):  # Python's own order
         if path.is_file():
             return path
     return None
@@ -154,6 +170,7 @@ def imports_of(path: Path) -> set[Path]:
 @cache
 def _names_imported(path: Path, mtime_ns: int) -> set[str]:  # noqa: ARG001, part of the cache key
     names: set[str] = set()
+    parts = path.relative_to(ROOT).with_suffix("").parts
     try:
         tree = ast.parse(path.read_bytes(), filename=str(path))
     except SyntaxError:
@@ -161,10 +178,11 @@ def _names_imported(path: Path, mtime_ns: int) -> set[str]:  # noqa: ARG001, par
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names.add(node.module)
-            names.update(f"{node.module}.{alias.name}" for alias in node.names)
-    parts = path.relative_to(ROOT).with_suffix("").parts
+        elif isinstance(node, ast.ImportFrom):
+            start = list(parts[: len(parts) - node.level]) if node.level else []
+            module = ".".join([*start, node.module] if node.module else start)
+            names.add(module)
+            names.update(f"{module}.{alias.name}" for alias in node.names)
     names.update(".".join(parts[:n]) for n in range(1, len(parts)))
     for name in list(names):
         pieces = name.split(".")

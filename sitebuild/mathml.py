@@ -1,6 +1,7 @@
 """Markdown extension: turn TeX into MathML while the page is built. Wrong TeX stops the build."""
 
 import html
+import re
 from xml.etree.ElementTree import Element
 
 from markdown import Markdown
@@ -27,7 +28,8 @@ class _TexToMathML(Treeprocessor):
                         body, displaystyle=tex.startswith(r"\[")
                     )
                 except LatexError as error:
-                    report(f"TeX that cannot be read: {body!r}: {error}")
+                    plain = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).splitlines()[0]
+                    report(f"TeX that cannot be read: {body!r}: {plain}")
                     continue
                 element.text = self.md.htmlStash.store(mathml)
 

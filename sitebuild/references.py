@@ -6,10 +6,14 @@ term its first sentence as the tooltip. The glossary and the sources page are th
 
 import re
 from pathlib import Path
+from typing import Any
 
 from markdown import Markdown
 from markdown.extensions import Extension
+from markdown.inlinepatterns import InlineProcessor
 from markdown.preprocessors import Preprocessor
+
+from sitebuild.gate import report
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 # `## HBM, high-bandwidth memory {#hbm}` and the paragraph below it
@@ -58,9 +62,21 @@ class _AddReferences(Preprocessor):
         return lines
 
 
+class _UnknownReference(InlineProcessor):
+    """Sees what Markdown's own processor for `[text][name]` left, which runs just before."""
+
+    # the name and the arguments are Markdown's
+    def handleMatch(self, m: Any, _: str) -> Any:  # type: ignore[override]  # noqa: N802
+        name = m[2] or m[1]
+        report(f"[{name}] is neither in the glossary nor in the sources; code goes in backticks")
+        return None, None, None
+
+
 class References(Extension):
     def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802, the name is Markdown's
         md.preprocessors.register(_AddReferences(md), "references", 15)
+        unknown = _UnknownReference(r"\[([^\[\]]+)\]\[([^\[\]]*)\]", md)
+        md.inlinePatterns.register(unknown, "unknown reference", 165)
 
 
 def makeExtension(**options: object) -> References:  # noqa: N802

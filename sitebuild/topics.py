@@ -1,6 +1,7 @@
 """The lessons as cards, in the order of `nav`, from the front matter of their pages."""
 
 import re
+from collections.abc import Callable
 from html import escape
 from typing import Any
 
@@ -9,6 +10,7 @@ import yaml
 from sitebuild.labs import ROOT
 
 FRONT_MATTER = re.compile(r"\A---\n(?P<matter>.*?)\n---\n", re.S)
+FENCE = re.compile(r"^( *)```.*?^\1```$", re.M | re.S)
 LEVELS = ("essential", "intermediate", "advanced", "expert", "tech-lead")
 
 
@@ -23,23 +25,37 @@ def front_matter(stem: str) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If a field is missing or the level is none of `LEVELS`.
+        If a field is missing or is not what it should be, naming the page and the field.
     """
     page = (ROOT / "docs" / "lessons" / f"{stem}.md").read_text("utf-8")
     head = FRONT_MATTER.match(page)
-    title = re.search(r"^# (.+)$", page, re.M)
+    title = re.search(r"^# (.+)$", FENCE.sub("", page[head.end() :] if head else ""), re.M)
     if not head or not title:
         raise ValueError(f"lessons/{stem}.md needs front matter and a first-level heading")
-    fields: dict[str, Any] = yaml.safe_load(head["matter"])
-    wanted = ("level", "minutes", "goals", "prerequisites", "description")
-    missing = [name for name in wanted if not fields.get(name)]
-    if missing:
-        raise ValueError(f"lessons/{stem}.md lacks {', '.join(missing)} in its front matter")
-    if fields["level"] not in LEVELS:
-        raise ValueError(
-            f"lessons/{stem}.md has the level {fields['level']!r}; allowed: {', '.join(LEVELS)}"
-        )
+    try:
+        fields = yaml.safe_load(head["matter"])
+    except yaml.YAMLError as error:
+        raise ValueError(f"lessons/{stem}.md has front matter that is no YAML: {error}") from None
+    fields = fields if isinstance(fields, dict) else {}
+    allowed: dict[str, Callable[[Any], bool]] = {
+        "level": lambda value: value in LEVELS,
+        "minutes": lambda value: type(value) is int and value > 0,
+        "goals": _is_list_of_text,
+        "prerequisites": _is_list_of_text,
+        "description": lambda value: isinstance(value, str) and value != "",
+    }
+    for name, is_right in allowed.items():
+        if not is_right(fields.get(name)):
+            raise ValueError(
+                f"lessons/{stem}.md has {name}: {fields.get(name)!r} in its front matter; allowed: "
+                f"level one of {', '.join(LEVELS)}; minutes a whole number above 0; goals and "
+                "prerequisites lists of text; description a text"
+            )
     return {**fields, "title": title[1]}
+
+
+def _is_list_of_text(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(v, str) and v for v in value) and value != []
 
 
 def cards() -> str:

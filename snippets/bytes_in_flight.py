@@ -16,22 +16,23 @@ LATENCY_S = 700e-9  # an assumption; vendors do not publish it
 # --8<-- [start:law]
 def bytes_needed(rate: float, latency_s: float = LATENCY_S) -> float:
     """Bytes that must be under way at any moment to sustain `rate` B/s."""
-    _positive(rate=rate, latency_s=latency_s)
+    check_positive(rate=rate, latency_s=latency_s)
     return rate * latency_s
 
 
 def sustained_rate(in_flight: float, rate: float, latency_s: float = LATENCY_S) -> float:
     """B/s that `in_flight` bytes under way can sustain, at most the device's own `rate`."""
-    _positive(in_flight=in_flight, rate=rate, latency_s=latency_s)
+    check_positive(in_flight=in_flight, rate=rate, latency_s=latency_s)
     return min(rate, in_flight / latency_s)
 
 
 # --8<-- [end:law]
 
 
-def _positive(**values: float) -> None:
+def check_positive(**values: float) -> None:
+    """Raise ValueError for the first value that is not a finite number above 0."""
     for name, value in values.items():
-        if isinstance(value, bool) or not 0 < value < inf:
+        if type(value) not in (int, float) or not 0 < value < inf:
             raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
 
 

@@ -33,9 +33,14 @@ def fuse(kernels: Sequence[Kernel], wanted: Sequence[str]) -> Kernel:
     made = [name for step in kernels for name in step.writes]
     if len(set(made)) < len(made):
         raise ValueError(f"each tensor may be written once, got {made}")
-    if unknown := [name for name in wanted if name not in made]:
-        raise ValueError(f"no kernel writes {unknown}; they write {made}")
-    inputs = [name for step in kernels for name in step.reads if name not in made]
+    if not wanted or [name for name in dict.fromkeys(wanted) if name in made] != list(wanted):
+        raise ValueError(f"wanted must be some of {made}, each once, got {list(wanted)}")
+    inputs: list[str] = []
+    for number, step in enumerate(kernels):
+        late = [name for after in kernels[number:] for name in after.writes if name in step.reads]
+        if late:
+            raise ValueError(f"kernel {number} reads {late} before it is written")
+        inputs += [name for name in step.reads if name not in made]
     return Kernel(tuple(dict.fromkeys(inputs)), tuple(wanted))
 
 

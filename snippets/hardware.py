@@ -67,7 +67,7 @@ def fact(device: str, quantity: str) -> Fact:
 
 def dense_peak(device: str, dtype: str) -> float:
     """Return the FLOP/s a roofline may use. A sparse rate is refused: no dense kernel gets it."""
-    if "sparse" in dtype:
+    if "sparse" in str(dtype):
         raise ValueError(f"a roofline takes a dense peak, got {dtype!r}; allowed: bf16, fp8, ...")
     return fact(device, f"{dtype}_dense").value
 

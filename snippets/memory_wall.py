@@ -34,7 +34,8 @@ def fusion_bytes(elements: int, operations: int, itemsize: int = 2) -> tuple[int
 
 def row_tile(N: int, memory: int, itemsize: int = 4) -> tuple[int, int]:
     """Largest power of two of a bare row's elements that fits `memory` bytes; tiles in the row."""
-    check_sizes(N=N, memory=memory, itemsize=itemsize, elements_that_fit=memory // itemsize)
+    check_sizes(N=N, memory=memory, itemsize=itemsize)
+    check_sizes(elements_that_fit=memory // itemsize)
     block = 1 << (min(memory // itemsize, N).bit_length() - 1)
     return block, -(-N // block)
 
@@ -68,14 +69,13 @@ def main() -> None:
     for name, moved in counts.items():
         x = intensity(attention_flops(4096, 64), moved)
         print(f"  {f'N=4096, d=64, {name}':33} {x:6.1f} {attainable(x, peak, rate) / 1e12:9.1f}")
-    l2 = fact(DEVICE, "l2").value
     print("\n4 fusing 5, GiB   one by one  fused  saved        a tensor  in L2?")
     for side in (8192, 1024):
         before, after = fusion_bytes(side * side, operations=5)
         saved = before - after
         print(f"  {f'{side} x {side}':15} {before / GIB:10.2f} {after / GIB:6.2f}", end="")
         print(f" {saved / GIB:6.2f}, {saved / before:.0%} {after / 2e6:7.1f} MB", end="")
-        print(f"{'yes' if after / 2 <= l2 else 'no':>7}")
+        print(f"{'yes' if after / 2 <= fact(DEVICE, 'l2').value else 'no':>7}")
     (block, tiles), devices = row_tile(8192, 100 * 1024), (DEVICE, "H200")
     print("\n5 tile, KiB         needs   next K   left on " + "   left on ".join(devices))
     print(f"  row of 8192, fp32 {8192 * 4 / 1024:7.1f}  in 100 KiB: BLOCK {block}, tiles: {tiles}")

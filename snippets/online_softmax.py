@@ -53,9 +53,10 @@ def finish(state: State) -> tuple[tuple[float, ...], float]:
 # --8<-- [start:merge]
 def merge(a: State, b: State) -> State:
     """Join the states of two parts of one row."""
-    if (m := max(a.m, b.m)) == -math.inf:
-        return a
-    of_a, of_b = math.exp(a.m - m), math.exp(b.m - m)
+    if len(a.acc) != len(b.acc):
+        raise ValueError(f"both parts need as many columns, got {len(a.acc)} and {len(b.acc)}")
+    m = max(a.m, b.m)
+    of_a, of_b = (0.0 if s.m == -math.inf else math.exp(s.m - m) for s in (a, b))
     acc = (x * of_a + y * of_b for x, y in zip(a.acc, b.acc, strict=True))
     return State(m, a.l * of_a + b.l * of_b, tuple(acc))
 

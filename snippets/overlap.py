@@ -8,6 +8,7 @@ Run it: `python -m snippets.overlap`
 
 from typing import NamedTuple
 
+from snippets.bytes_in_flight import check_positive
 from snippets.hardware import fact
 from snippets.naive_attention import check_sizes
 
@@ -33,8 +34,7 @@ def clocks(device: str, d: int, br: int = 128, bc: int = 128) -> tuple[float, fl
 def timeline(tiles: int, product: float, softmax: float, ahead: bool) -> list[Task]:
     """The tasks of both units. `ahead` issues the next S before this PV."""
     check_sizes(tiles=tiles)
-    if not (product > 0 and softmax > 0):
-        raise ValueError(f"clocks must be above 0, got {product} and {softmax}")
+    check_positive(product=product, softmax=softmax)
     order = [("S", 0)]
     for tile in range(tiles):
         following = [("S", tile + 1)] if tile + 1 < tiles else []

@@ -6,8 +6,7 @@ attention has three intensities, one for each way of counting its bytes.
 Run it: `python -m snippets.roofline`
 """
 
-from math import inf
-
+from snippets.bytes_in_flight import check_positive
 from snippets.hardware import fact
 from snippets.hbm_traffic import attention_flops, compulsory_bytes, issued_bytes, naive_bytes
 from snippets.kv_cache import decode_intensity
@@ -17,25 +16,25 @@ from snippets.roofs import peaks
 # --8<-- [start:roofline]
 def intensity(flops: float, bytes_moved: float) -> float:
     """FLOP per byte moved between the chip and HBM."""
-    _positive(flops=flops, bytes_moved=bytes_moved)
+    check_positive(flops=flops, bytes_moved=bytes_moved)
     return flops / bytes_moved
 
 
 def ridge_point(peak: float, rate: float) -> float:
     """FLOP/B at which `peak` FLOP/s and `rate` B/s take equally long."""
-    _positive(peak=peak, rate=rate)
+    check_positive(peak=peak, rate=rate)
     return peak / rate
 
 
 def attainable(flop_per_byte: float, peak: float, rate: float) -> float:
     """FLOP/s that neither the unit nor the memory forbids."""
-    _positive(flop_per_byte=flop_per_byte, peak=peak, rate=rate)
+    check_positive(flop_per_byte=flop_per_byte, peak=peak, rate=rate)
     return min(peak, flop_per_byte * rate)
 
 
 def bound(flop_per_byte: float, peak: float, rate: float) -> str:
     """What takes longer: memory left of the ridge, arithmetic from it on."""
-    _positive(flop_per_byte=flop_per_byte)
+    check_positive(flop_per_byte=flop_per_byte)
     left = flop_per_byte < ridge_point(peak, rate)
     return "memory-bound" if left else "compute-bound"
 
@@ -56,12 +55,6 @@ def points(N: int = 4096, d: int = 64) -> list[tuple[str, float, str]]:
 
 
 # --8<-- [end:roofline]
-def _positive(**values: float) -> None:
-    for name, value in values.items():
-        if isinstance(value, bool) or not 0 < value < inf:
-            raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
-
-
 def show(heading: str, rows: list[tuple[str, float, float]], rate: float) -> None:
     print(f"{heading:28}  FLOP/B   ridge  TFLOP/s")
     for name, x, peak in rows:

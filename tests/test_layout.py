@@ -145,6 +145,16 @@ def test_a_lab_imports_the_standard_library_and_other_labs_only(lab: str) -> Non
     assert {found.parent.name for found in imports_of(path)} <= {"snippets"}
 
 
+@pytest.mark.parametrize("lab", LABS)
+def test_a_lab_depends_on_nothing_that_its_cache_key_misses(lab: str) -> None:
+    tree = ast.parse(text_of(ROOT / "snippets" / f"{lab}.py"))
+    called = {ast.unparse(n.func).split(".")[-1] for n in ast.walk(tree) if isinstance(n, ast.Call)}
+    relative = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.level]
+    reads = called & {"open", "read_text", "read_bytes", "import_module", "__import__", "exec"}
+    assert relative == []
+    assert reads == ({"read_text"} if lab == "captured" else set())  # the results are in the key
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
 def test_every_include_names_a_file_and_section_that_exist(page: Path) -> None:
     text = text_of(page)

@@ -131,3 +131,20 @@ def test_without_javascript_text_output_figures_and_solution_are_there(site, vis
     assert page.locator("figure svg").count() == 2
     page.locator("details.success summary").click()
     expect(page.locator("details.success")).to_contain_text("33.55 MB")
+
+
+def test_where_storage_is_refused_search_and_colour_scheme_still_work(site, visit: Visit) -> None:
+    refuse = "{ get() { throw new DOMException('denied', 'SecurityError') } }"
+    visit.page.add_init_script(
+        f"for (const name of ['localStorage', 'sessionStorage'])"
+        f"  Object.defineProperty(Window.prototype, name, {refuse})"
+        f", Object.defineProperty(window, name, {{ ...{refuse}, configurable: true }})"
+    )
+    page = visit.open(site.url + "lessons/gpu_model/")
+    page.locator("[data-md-component=search-query]").click()
+    page.locator("[data-md-component=search-query]").fill("online softmax")
+    expect(page.locator(".md-search-result__link").first).to_be_visible()
+    page.keyboard.press("Escape")
+    page.locator("label[for=__palette_1]").click()
+    assert page.evaluate("document.body.dataset.mdColorScheme") == "slate"
+    assert visit.complaints == []

@@ -1,16 +1,21 @@
 """`mkdocs build --strict` stops on each kind of fault, and says where it is."""
 
 import os
+import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+
+from sitebuild.labs import ROOT
 
 LAB = "snippets/waves.py"
 PAGE = "docs/lessons/roofline.md"
 NOTEBOOK = "docs/practice/softmax_rounding.py"
 GUARD = "def main() -> None:\n"
+FIRST_LINE = (ROOT / LAB).read_text("utf-8").split(GUARD)[0].count("\n") + 2  # of main()
 
 
 def build(tree: Path) -> tuple[int, str]:
@@ -46,7 +51,10 @@ def test_the_copy_builds_before_anything_is_broken(copy: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("raise RuntimeError('broken on purpose')", "snippets.waves ended with exit status 1"),
+        (
+            "raise RuntimeError('broken')",
+            f" at {LAB}:{FIRST_LINE}: RuntimeError: broken",
+        ),
         ("raise SystemExit(3)", "snippets.waves ended with exit status 3"),
         ("raise SystemExit(0)", "snippets.waves printed nothing"),
         ("import sys; print('oh', file=sys.stderr)", "snippets.waves wrote to standard error"),
@@ -54,6 +62,9 @@ def test_the_copy_builds_before_anything_is_broken(copy: Path) -> None:
         ("print('Traceback (most recent call last)')", "lessons/roofline.md publishes a traceback"),
         ("(", "snippets.waves ended with exit status 1"),
         ("import warnings; warnings.warn('old')", "snippets.waves ended with exit status 1"),
+        ("print(chr(27) + '[31mred')", "snippets.waves printed '\\x1b'"),
+        ("print('`' * 8)", "snippets.waves printed '````````'"),
+        ("import sys; sys.stdout.buffer.write(bytes([255]))", "printed what is not UTF-8"),
         ("import os; os.kill(os.getpid(), 9)", "snippets.waves ended with exit status -9"),
     ],
 )
@@ -64,14 +75,30 @@ def test_a_lab_that_fails_stops_the_build(copy: Path, line: str, message: str) -
     assert message in output
 
 
-@pytest.mark.parametrize("line", ["while True: pass", "import time; time.sleep(600)"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "while True: pass",
+        "import time; time.sleep(600)",
+        "while True: print()",
+        "import os, time; os.fork() or os.setsid() or time.sleep(600); time.sleep(600)",
+    ],
+)
 def test_a_lab_that_hangs_is_stopped_at_the_time_limit(copy: Path, line: str) -> None:
     labs = copy / "sitebuild" / "labs.py"
     labs.write_text(labs.read_text().replace("TIME_LIMIT_S = 20.0", "TIME_LIMIT_S = 4.0"))
     in_main(copy, line)
     status, output = build(copy)
     assert status != 0
-    assert "snippets.waves ran past its time limit of 4 s" in output
+    assert re.search("snippets.waves (ran past its time limit of 4 s|printed more)", output)
+
+
+def test_what_a_lab_leaves_running_does_not_hold_up_the_build(copy: Path) -> None:
+    in_main(copy, "import os, time; os.fork() or (os.setsid(), time.sleep(20), os._exit(0))")
+    started = time.monotonic()
+    status, output = build(copy)
+    assert status == 0, output
+    assert time.monotonic() - started < 15
 
 
 @pytest.mark.parametrize(
@@ -84,12 +111,20 @@ def test_a_lab_that_hangs_is_stopped_at_the_time_limit(copy: Path, line: str) ->
         ("[gone](gone.md)", "gone.md"),
         ("[gone](hbm_traffic.md#gone)", "#gone"),
         ('`--8 < --"snippets/waves.py"`', "lessons/roofline.md shows an include marker"),
-        ("$\\frac{a$", "TeX that cannot be read"),
-        ("[a term][nowhere]", "lessons/roofline.md has a reference"),
-        ("[nowhere][]", "lessons/roofline.md has a reference"),
+        ("$\\frac{a$", "lessons/roofline.md: TeX that cannot be read"),
+        ("[a term][nowhere]", "lessons/roofline.md: [nowhere] is neither in the glossary"),
+        ("[nowhere][]", "lessons/roofline.md: [nowhere] is neither"),
+        ("[the *word*][nowhere]", "lessons/roofline.md: [nowhere] is neither"),
+        ("[`code`][no.where]", "lessons/roofline.md: [no.where] is neither"),
+        ("[two\nlines][]", "lessons/roofline.md: [two\nlines] is neither"),
+        ("| a |\n| --- |\n| [x][a+b] |", "lessons/roofline.md: [a+b] is neither"),
         ('```python exec="1"\nraise ValueError("in the page")\n```', "in the page"),
         ("```python exec=1 result=text source=block\nprint(1)\n```", "that was not run"),
+        ('~~~py exec="1"\nprint(1)\n~~~', "that was not run"),
+        ('```python exec="off"\nprint(1)\n```', "that was not run"),
         ('```python exec="1" result="text"\npass\n```', "has an empty result block"),
+        ('```python exec="1"\nprint("[x](hbm_traffic.md#gone)")\n```', "#gone, which is not there"),
+        ("[x](../practice/softmax_rounding.py#gone)", "#gone, which is not there"),
         (
             '```python exec="1"\nfrom sitebuild import run\nprint(run("snippets.nowhere"))\n```',
             "no module 'snippets.nowhere'",
@@ -97,6 +132,12 @@ def test_a_lab_that_hangs_is_stopped_at_the_time_limit(copy: Path, line: str) ->
         ('```python exec="1"\nprint("[gone](gone.md)")\n```', "prints a link to 'gone.md'"),
         ('<img src="https://example.org/x.png" alt="">', "loads from another host"),
         ('<script src="//example.org/x.js"></script>', "loads from another host"),
+        ('<IMG SRC = "https://example.org/x.png" alt="">', "loads from another host"),
+        ('<img srcset="https://example.org/x.png 2x" alt="">', "loads from another host"),
+        ('<object data="https://example.org/x"></object>', "loads from another host"),
+        ('<svg><use href="https://example.org/x#y"/></svg>', "loads from another host"),
+        ("<p style=\"background: url('https://example.org/x.png')\">x</p>", "another host"),
+        ('<style>@import "//example.org/x.css";</style>', "loads from another host"),
     ],
 )
 def test_a_fault_in_a_page_stops_the_build(copy: Path, text: str, message: str) -> None:
@@ -120,9 +161,28 @@ def test_a_page_outside_the_navigation_stops_the_build(copy: Path) -> None:
     assert "stray.md" in output
 
 
-def test_a_page_that_ends_the_process_leaves_the_old_site(copy: Path, tmp_path: Path) -> None:
-    # an in-process exit code of 0 looks like success; only the missing marker betrays it
+def test_a_page_that_ends_the_process_fails_the_build(copy: Path) -> None:
     append(copy, PAGE, '```python exec="1"\nimport sys\nsys.exit(0)\n```')
+    status, output = build(copy)
+    assert status == 1
+    assert "The build ended early: a page stopped the process." in output
+
+
+@pytest.mark.parametrize(
+    "goals", ["a text", "{a: b}", "[a, null]", "[]", "[1]", "&a [*a]", "'"], ids=str
+)
+def test_front_matter_that_is_not_what_it_should_be_is_named(copy: Path, goals: str) -> None:
+    page = copy / PAGE
+    text = re.sub(r"goals:\n(  - .*\n)+", f"goals: {goals}\n", page.read_text("utf-8"))
+    page.write_text(text, "utf-8")
+    status, output = build(copy)
+    assert status != 0
+    assert "roofline.md" in output
+
+
+def test_a_page_that_ends_the_process_leaves_the_old_site(copy: Path, tmp_path: Path) -> None:
+    # nothing of the build runs after this; only the missing marker betrays it
+    append(copy, PAGE, '```python exec="1"\nimport os\nos._exit(0)\n```')
     (copy / "site").mkdir()
     (copy / "site" / "index.html").write_text("the old site")
     python = tmp_path / "python"

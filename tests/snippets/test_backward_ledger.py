@@ -141,3 +141,9 @@ def test_page_shows_both_ledgers_with_their_ratio_to_forward(
     lines = [x for x in capsys.readouterr().out.splitlines() if "total" in x]
     assert [line.split()[-1] for line in lines] == ["2.0x", "2.5x"]
     assert [line.split()[-4] for line in lines] == ["170.39", "3.18"]
+
+
+@pytest.mark.parametrize("products", [-1, 1.0, True])
+def test_a_count_of_products_is_a_whole_number(products: int) -> None:
+    with pytest.raises(ValueError, match="products must be an integer of at least 0, got"):
+        flop(products, 8, 4)

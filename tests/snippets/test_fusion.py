@@ -98,8 +98,22 @@ def test_refuses_sizes_and_counts_that_are_not_positive_integers(bad: Any) -> No
 
 
 def test_refuses_to_keep_what_nothing_writes() -> None:
-    with pytest.raises(ValueError, match=r"no kernel writes \['z'\]; they write \['t1'\]"):
+    with pytest.raises(ValueError, match=r"some of \['t1'\], each once, got \['z'\]"):
         fuse(chain(1), ["z"])
+
+
+@pytest.mark.parametrize("wanted", [[], ["t1", "t1"]])
+def test_refuses_to_keep_nothing_or_the_same_twice(wanted: list[str]) -> None:
+    with pytest.raises(ValueError, match="wanted must be some of"):
+        fuse(chain(1), wanted)
+
+
+@pytest.mark.parametrize(
+    "kernels", [[Kernel(("x",), ("x",))], [Kernel(("b",), ("c",)), Kernel(("a",), ("b",))]]
+)
+def test_refuses_a_kernel_that_reads_what_is_written_later(kernels: list[Kernel]) -> None:
+    with pytest.raises(ValueError, match="before it is written"):
+        fuse(kernels, [kernels[-1].writes[0]])
 
 
 def test_refuses_a_tensor_that_is_written_twice() -> None:

@@ -207,3 +207,8 @@ def test_page_shows_both_rows_the_masked_ones_and_the_merge(
     assert out.count("3.7557683242") == 2
     assert "-inf" in out
     assert "nan" not in out
+
+
+def test_parts_of_different_width_are_not_merged() -> None:
+    with pytest.raises(ValueError, match="both parts need as many columns, got 1 and 2"):
+        merge(empty(1), empty(2))

@@ -123,7 +123,7 @@ def test_refuses_sizes_that_are_not_positive_integers(bad: Any) -> None:
 
 @pytest.mark.parametrize(("product", "softmax"), [(0, 1), (1, 0), (-1, 1), (1, NAN)])
 def test_refuses_clocks_that_are_not_above_zero(product: float, softmax: float) -> None:
-    with pytest.raises(ValueError, match="clocks must be above 0, got"):
+    with pytest.raises(ValueError, match="must be a finite number above 0, got"):
         timeline(1, product, softmax, False)
 
 
