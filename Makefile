@@ -7,6 +7,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3.14 python3 p
 # Which PyTorch `make test` installs: cpu (about 200 MB) or cuda (several GB).
 TORCH ?= cpu
 TORCH_VERSION = 2.13.0
+TRITON_VERSION = 3.9.0
 PORT ?= 8000
 STEM ?= online_softmax
 
@@ -15,7 +16,7 @@ PIP = $(PY) -m pip install --quiet --disable-pip-version-check
 BUILD = $(PY) -m mkdocs build --strict
 export NO_MKDOCS_2_WARNING = 1
 
-.PHONY: help setup serve site lab test fix check ci show lock mutants measure browser-setup
+.PHONY: help setup serve site lab test fix check ci show lock mutants bench stale measure browser-setup
 .DEFAULT_GOAL := help
 
 help: ## List these commands
@@ -55,8 +56,14 @@ ci: ## What runs on every commit: check, then test
 	@$(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory test
 
-mutants: .venv/.test ## Break every lab on purpose and see its tests fail
+mutants: .venv/.test ## Break every lab and kernel on purpose and see its tests fail
 	@$(PY) -m tests.mutants.run
+
+bench: .venv/.test ## Measure the kernels on this machine's GPU: make bench STEM=softmax
+	@$(PY) -m kernels.bench $(STEM)
+
+stale: .venv/.docs ## List the captured results whose kernel has changed since
+	@$(PY) -m kernels.bench.stale
 
 measure: .venv/.docs ## Time cold, warm and no-execution builds side by side
 	@$(PY) -m sitebuild.measure
@@ -91,6 +98,7 @@ ifeq ($(TORCH),cpu)
 else
 	@$(PIP) torch==$(TORCH_VERSION)
 endif
+	@$(PIP) triton==$(TRITON_VERSION)
 	@touch $@
 
 # The browser tests use the system's Chromium or Chrome; as root on Debian it is installed here.

@@ -1,0 +1,1 @@
+"""The benchmark job: exactness, time and traffic of each kernel, as one result file."""

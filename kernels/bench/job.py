@@ -1,0 +1,170 @@
+"""One kernel through the whole job: exactness, then time, then traffic, then one result file.
+
+Each finished case goes to the journal at once; `run` may be stopped anywhere and called again.
+"""
+
+import datetime
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from statistics import median
+from types import ModuleType
+from typing import NamedTuple
+
+from kernels.bench import cases, counters, schema, store
+from kernels.bench.digest import source_digest
+from kernels.bench.measure import SEED, Fields, Machine, count, measure
+from kernels.bench.progress import Progress
+from kernels.bench.timing import method
+
+FORMAT = 1
+
+
+class Order(NamedTuple):
+    """What the command line asked for."""
+
+    out: Path
+    resume_from: tuple[Path, ...] = ()
+    quick: bool = False
+    commit: str = "unknown"
+    dirty: bool | None = None
+    deadline: float = float("inf")  # of time.monotonic()
+    publish: bool = False  # write a result even if cases are left
+
+
+def run(stem: str, module: ModuleType, machine: Machine, order: Order) -> list[str]:
+    """Measure what is not measured yet and write the result when nothing is left.
+
+    Returns
+    -------
+    Labels of what is left; empty when the result was written.
+    """
+    key = {
+        "digest": source_digest(f"kernels.{stem}"),
+        "versions": dict(machine.versions),
+        "device": machine.facts,
+        "method": method(),
+        "quick": order.quick,
+    }
+    path = store.result_path(order.out, stem, machine.facts["name"])
+    journal = store.Journal(path, key, order.resume_from)
+    steps = _steps(stem, module, machine, order, journal)
+    total = len(_steps(stem, module, machine, order, None))
+    progress = Progress(total, total - len(steps))
+    refused: list[str] = []
+    session = None
+    for done, (label, step) in enumerate(steps):
+        if time.monotonic() >= order.deadline:
+            left = [label for label, _ in steps[done:]]
+            if order.publish and journal.of("rows"):
+                store.write(path, assemble(stem, journal, key, machine, order, refused, len(left)))
+            progress.end(f"{stem}: {len(left)} of {total} steps are left")
+            return left
+        if session is None:
+            session = len(journal.of("session"))
+            progress.now(f"{stem} ceilings")
+            journal.add({"session": {"date": _now(), "ceilings": machine.ceilings()}})
+        progress.now(label)
+        try:
+            with machine.clocks() as clocks:
+                record = step()
+            observed = getattr(clocks, "observed", None)
+            journal.add(record | {"in_session": session, "clocks": observed})
+        except counters.RefusedError as fault:
+            refused.append(str(fault))
+        progress.finished()
+    result = assemble(stem, journal, key, machine, order, refused, 0)
+    if found := schema.faults(result):
+        raise ValueError(f"{path.name} was not written: {found[0]}")
+    store.write(path, result)
+    journal.close()
+    progress.end(f"{stem}: wrote {path.name}")
+    return []
+
+
+def _steps(
+    stem: str, module: ModuleType, machine: Machine, order: Order, journal: store.Journal | None
+) -> list[tuple[str, Callable[[], Fields]]]:
+    """What is to be done, in order, without what the journal holds."""
+    done = {record["step"] for record in journal.records if "step" in record} if journal else set()
+    steps: list[tuple[str, Callable[[], Fields]]] = []
+    for case in cases.timed(stem, module, order.quick):
+        if f"time {case.key}" not in done:
+            steps.append((case.label(), partial(measure, case, module, machine)))
+    for case in cases.counted(stem, module, order.quick):
+        if f"count {case.key}" not in done:
+            label = f"counters of {case.label()}"
+            steps.append((label, partial(count, case, module, machine)))
+    if machine.launches and stem == "flash_attention" and "launches" not in done:
+        measured = machine.launches
+        steps.append(
+            (f"{stem} launches", lambda: {"step": "launches", "launches": measured(module)})
+        )
+    return steps
+
+
+def assemble(
+    stem: str,
+    journal: store.Journal,
+    key: Fields,
+    machine: Machine,
+    order: Order,
+    refused: list[str],
+    left: int,
+) -> Fields:
+    """Return the result file of all that the journal holds."""
+    sessions = [dict(session) for session in journal.of("session")]
+    for index, session in enumerate(sessions):
+        observed = [r["clocks"] for r in journal.records if r.get("in_session") == index]
+        session["clocks"] = joined_clocks([x for x in observed if x])
+    rows = [
+        row | {"session": record["in_session"]}
+        for record in journal.records
+        for row in record.get("rows", [])
+    ]
+    counted = [row for rows_ in journal.of("counted") for row in rows_]
+    launches = [row for rows_ in journal.of("launches") for row in rows_]
+    command = f"python -m kernels.bench {stem}{' --quick' if order.quick else ''}"
+    return {
+        "format": FORMAT,
+        "kernel": stem,
+        "run": {
+            "date": sessions[-1]["date"] if sessions else _now(),
+            "commit": order.commit,
+            "dirty": order.dirty,
+            "command": command,
+            **machine.versions,
+            "source_digest": key["digest"],
+            "left": left,
+        },
+        "device": machine.facts,
+        "method": method() | {"seed": SEED},
+        "sessions": sessions,
+        "exactness": [row for rows_ in journal.of("exactness") for row in rows_],
+        "rows": rows,
+        "counters": counted or (refused[0] if refused else "not counted"),
+        "uncounted": [row for rows_ in journal.of("uncounted") for row in rows_],
+        "launches": launches,
+    }
+
+
+def joined_clocks(observed: list[Fields]) -> Fields | None:
+    """Join the clocks of several cases: least, median of medians, most, all reasons."""
+    joined: Fields = {}
+    for name in ("sm_mhz", "power_w", "temperature_c"):
+        spans = [x[name] for x in observed if x.get(name)]
+        if spans:
+            joined[name] = {
+                "min": min(s["min"] for s in spans),
+                "median": median(s["median"] for s in spans),
+                "max": max(s["max"] for s in spans),
+            }
+    if not joined:
+        return None
+    reasons = {reason for x in observed for reason in x.get("throttle_reasons") or []}
+    return joined | {"throttle_reasons": sorted(reasons)}
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,198 @@
+"""Attention in one pass over tiles of keys: the scores never leave the chip.
+
+Forward here, backward in `kernels/flash_attention_backward.py`. Causal masks are aligned bottom
+right: the last query stands at the last key.
+"""
+
+import math
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch.autograd.function import once_differentiable
+
+from kernels.attention_launch import check_attention, config, heads_in_l2, operand, tma_fits
+from kernels.attention_reference import inputs as inputs
+from kernels.attention_reference import reference as reference
+from kernels.attention_reference import sizes
+from kernels.attention_tiles import (
+    LN_2,
+    attend_keys,
+    key_range,
+    load_tile,
+    scheduled_tile,
+    store_tile,
+)
+from kernels.attention_work import backward_work, forward_work
+from kernels.flash_attention_backward import flash_attention_backward
+from kernels.work import Work
+
+
+# --8<-- [start:kernel]
+@triton.jit
+def flash_attention_kernel(
+    q, k, v, out, lse_ptr,                  # operands (B, H, N, D); lse (B, H, N_Q)
+    B, H, H_KV, N_Q, N_K,                   # sizes
+    window, qk_scale,                       # keys a query sees at most; log2(e) * scale
+    heads_together,                         # heads whose keys and values share the L2
+    D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
+    IS_CAUSAL: tl.constexpr, HAS_WINDOW: tl.constexpr, HAS_TAIL: tl.constexpr, TMA: tl.constexpr,
+):  # fmt: skip
+    """One tile of BLOCK_M queries of one head, against all the keys they see."""
+    tiles = tl.cdiv(N_Q, BLOCK_M)
+    head, tile = scheduled_tile(tl.program_id(0), B * H, tiles, heads_together, IS_CAUSAL)
+    b, h, start_m = head // H, head % H, tile * BLOCK_M
+    h_kv = h // (H // H_KV)
+    queries = start_m + tl.arange(0, BLOCK_M)
+    positions = queries + (N_K - N_Q)  # of each query, among the keys
+    q_tile = load_tile(q, b, h, start_m, N_Q, D, BLOCK_M, BLOCK_D, TMA)
+    running_max = tl.full((BLOCK_M,), -float("inf"), tl.float32)
+    running_sum = tl.zeros((BLOCK_M,), tl.float32)
+    acc = tl.zeros((BLOCK_M, BLOCK_D), tl.float32)
+    first, clear, edge, stop = key_range(
+        start_m, N_Q, N_K, window, BLOCK_M, BLOCK_N, IS_CAUSAL, HAS_WINDOW
+    )
+    if HAS_WINDOW:  # tiles that the window's start cuts
+        acc, running_max, running_sum = attend_keys(
+            acc, running_max, running_sum, q_tile, positions, k, v, b, h_kv, first,
+            tl.minimum(clear, stop), N_K, window, qk_scale, D, BLOCK_N, BLOCK_D,
+            IS_CAUSAL, HAS_WINDOW, True, TMA,
+        )  # fmt: skip
+    acc, running_max, running_sum = attend_keys(
+        acc, running_max, running_sum, q_tile, positions, k, v, b, h_kv, clear,
+        edge, N_K, window, qk_scale, D, BLOCK_N, BLOCK_D,
+        IS_CAUSAL, HAS_WINDOW, False, TMA,
+    )  # fmt: skip
+    if HAS_TAIL:  # tiles that the diagonal or the last key cuts
+        acc, running_max, running_sum = attend_keys(
+            acc, running_max, running_sum, q_tile, positions, k, v, b, h_kv, edge,
+            stop, N_K, window, qk_scale, D, BLOCK_N, BLOCK_D,
+            IS_CAUSAL, HAS_WINDOW, True, TMA,
+        )  # fmt: skip
+    total = tl.where(running_sum == 0.0, 1.0, running_sum)  # a row with no key: 0, and -inf
+    store_tile(out, acc / total[:, None], b, h, start_m, N_Q, D, BLOCK_M, BLOCK_D, TMA)
+    lse = (running_max + tl.log2(total)) * LN_2
+    tl.store(lse_ptr + head.to(tl.int64) * N_Q + queries, lse, mask=queries < N_Q)
+
+
+# --8<-- [end:kernel]
+
+
+# --8<-- [start:launch]
+def forward(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool, window: int, scale: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Launch the kernel on checked arguments; window 0 means none."""
+    (B, H, N_Q, D), (H_KV, N_K) = q.shape, k.shape[1:3]
+    out = torch.empty_like(q)
+    lse = torch.empty((B, H, N_Q), dtype=torch.float32, device=q.device)
+    if q.numel() == 0 or N_K == 0:
+        return out.zero_(), lse.fill_(-math.inf)
+    BLOCK_M, BLOCK_N, warps, stages = config("forward", q.itemsize, D)
+    tma = tma_fits(q, k, v, out)
+    # One axis: the second and third of a grid end at 65535, batch times heads does not.
+    flash_attention_kernel[(B * H * triton.cdiv(N_Q, BLOCK_M),)](
+        *(operand(x, rows, tma) for x, rows in ((q, BLOCK_M), (k, BLOCK_N), (v, BLOCK_N))),
+        operand(out, BLOCK_M, tma), lse,
+        B, H, H_KV, N_Q, N_K, window, scale / math.log(2),
+        heads_in_l2(q, k), D, BLOCK_M, BLOCK_N, triton.next_power_of_2(D),
+        causal, window > 0, causal or N_K % BLOCK_N > 0, tma, num_warps=warps, num_stages=stages,
+    )  # fmt: skip
+    return out, lse
+
+
+class FlashAttention(torch.autograd.Function):
+    """Connects the two files; the scores are recomputed from q, k and lse."""
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        q, k, v, ctx.causal, ctx.window, ctx.scale = args
+        ctx.set_materialize_grads(False)
+        out, lse = forward(q, k, v, ctx.causal, ctx.window, ctx.scale)
+        ctx.save_for_backward(q, k, v, out, lse)
+        return out, lse
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Any) -> tuple[torch.Tensor | None, ...]:
+        arguments = *gradients, *ctx.saved_tensors, ctx.causal, ctx.window, ctx.scale
+        dq, dk, dv = flash_attention_backward(*arguments)
+        return dq, dk, dv, None, None, None
+
+
+def flash_attention(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    causal: bool = False,
+    window: int | None = None,
+    scale: float | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return softmax(scale * q k^T) v and its log-sum-exp, differentiable in q, k and v.
+
+    Matrix products take the input dtype and add in float32; float32 inputs are multiplied in full
+    (IEEE) precision, never TF32. A query that sees no key gives out 0, lse -inf, gradients 0.
+
+    Parameters
+    ----------
+    q : (B, H, N_Q, D) float16, bfloat16 or float32; any strides with 1 in the last dimension
+    k, v : (B, H_KV, N_K, D), dtype and device of q; H is a multiple of H_KV; D is 16 to 256
+    causal : query i sees keys up to i + N_K - N_Q (bottom right; `torch.nn.functional
+        .scaled_dot_product_attention(is_causal=True)` aligns top left)
+    window : keys each query sees at most, its own included; needs causal
+    scale : above 0; 1/sqrt(D) if None
+
+    Returns
+    -------
+    out : (B, H, N_Q, D), dtype of q
+    lse : (B, H, N_Q) float32, natural logarithm
+
+    Raises
+    ------
+    ValueError
+        Naming the argument, what came and what is allowed.
+
+    References
+    ----------
+    Dao, "FlashAttention-2", 2023, arXiv:2307.08691, algorithm 1.
+    """
+    scale = check_attention(q, k, v, scale, causal, window)
+    window = min(window or 0, max(1, k.shape[2]))  # a longer one hides nothing
+    apply: Any = FlashAttention.apply
+    out, lse = apply(q, k, v, bool(causal), window, scale)
+    return out, lse
+
+
+# --8<-- [end:launch]
+
+
+def work(shape: dict[str, Any], itemsize: int, passes: str = "forward") -> Work:
+    """Bytes and FLOPs of one call: 4 a visible pair and column of D, backward 2.5 times that."""
+    return (backward_work if passes == "backward" else forward_work)(shape, itemsize)
+
+
+SHAPES: dict[str, list[dict[str, Any]]] = {
+    "test": [
+        sizes(1, 1, 1, 1, 1, 16),
+        sizes(2, 2, 1, 70, 150, 40),  # ragged, both lengths
+        sizes(8, 4, 2, 1, 20, 128),  # one query, fewer keys than a tile
+        sizes(1, 3, 3, 130, 65, 80, causal=True),  # 65 rows see no key
+        sizes(1, 2, 1, 100, 200, 96, causal=True),
+        sizes(1, 6, 2, 129, 129, 64, causal=True),
+        sizes(1, 1, 1, 65, 64, 256, causal=True),
+        sizes(1, 2, 2, 150, 300, 32, causal=True, window=37),
+        sizes(1, 1, 1, 257, 257, 128, causal=True, window=2),
+        sizes(1, 1, 1, 140, 70, 64, causal=True, window=100),
+    ],
+    "bench": [
+        sizes(32768 // N, 2048 // D, 2048 // D, N, N, D, causal=causal)
+        for D in (64, 128)
+        for N in (512, 1024, 2048, 4096, 8192, 16384)
+        for causal in (False, True)
+    ]
+    + [sizes(4, 32, H_KV, 4096, 4096, 128, causal=True) for H_KV in (8, 1)]
+    + [sizes(1, 8, 8, N, N, 128, causal=True) for N in (1024, 16384)]  # few heads
+    # Every tensor far beyond the L2, for the counters.
+    + [sizes(8, 32, 32, 8192, 8192, 128), sizes(4, 64, 64, 8192, 8192, 128)],
+}

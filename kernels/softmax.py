@@ -1,0 +1,194 @@
+"""Softmax of rows of any width: read once where a row fits on the chip, streamed where not.
+
+Rows of up to 1024 columns share a program, rows of up to 32768 have one each, and both are read
+once and held. Longer rows are streamed twice, the second time mostly out of the L2.
+"""
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels.work import Work
+
+DTYPES = (torch.float16, torch.bfloat16, torch.float32)
+
+
+# --8<-- [start:kernel]
+@triton.jit
+def softmax_kernel(
+    x_ptr, y_ptr,                                                  # (M, N); y contiguous
+    stride_xm, stride_xn,                                          # elements
+    M, N, programs,                                                # sizes; programs in the grid
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, STAGES: tl.constexpr,
+):  # fmt: skip
+    """Tiles of BLOCK_M whole rows; the next tile's loads may start before this one is written."""
+    offs_n = tl.arange(0, BLOCK_N).to(tl.int64)
+    for tile in tl.range(tl.program_id(0), tl.cdiv(M, BLOCK_M), programs, num_stages=STAGES):
+        offs_m = (tile * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)
+        mask = (offs_m < M)[:, None] & (offs_n < N)[None, :]
+        x_ptrs = x_ptr + offs_m[:, None] * stride_xm + offs_n[None, :] * stride_xn
+        x = tl.load(x_ptrs, mask=mask, other=-float("inf")).to(tl.float32)
+        row_max = tl.max(x, 1)
+        row_max = tl.where(row_max == -float("inf"), 0.0, row_max)  # -inf - -inf is NaN
+        p = tl.exp(x - row_max[:, None])
+        total = tl.sum(p, 1)
+        y = p / tl.where(total == 0.0, 1.0, total)[:, None]  # a row of -inf only: 0
+        y_ptrs = y_ptr + offs_m[:, None] * N + offs_n[None, :]
+        tl.store(y_ptrs, y.to(y_ptr.dtype.element_ty), mask=mask)
+
+
+# --8<-- [end:kernel]
+
+
+# --8<-- [start:streamed]
+@triton.jit
+def softmax_streamed_kernel(
+    x_ptr, y_ptr,                                                  # (M, N); y contiguous
+    stride_xm, stride_xn,                                          # elements
+    N,                                                             # columns
+    BLOCK_N: tl.constexpr,
+):  # fmt: skip
+    """One row in two passes of tiles: maximum and sum together (online), then the result."""
+    row = tl.program_id(0).to(tl.int64)
+    offs = tl.arange(0, BLOCK_N)
+    running_max = -float("inf")
+    running_sum = 0.0
+    for start in range(0, N, BLOCK_N):
+        offs_n = start + offs
+        x_ptrs = x_ptr + row * stride_xm + offs_n.to(tl.int64) * stride_xn
+        x = tl.load(x_ptrs, mask=offs_n < N, other=-float("inf"), eviction_policy="evict_last")
+        x = x.to(tl.float32)
+        tile_max = tl.maximum(running_max, tl.max(x, 0))
+        shift = tl.where(tile_max == -float("inf"), 0.0, tile_max)  # nothing but -inf so far
+        running_sum = running_sum * tl.exp(running_max - shift) + tl.sum(tl.exp(x - shift), 0)
+        running_max = tile_max
+    shift = tl.where(running_max == -float("inf"), 0.0, running_max)
+    total = tl.where(running_sum == 0.0, 1.0, running_sum)
+    for start in range(0, N, BLOCK_N):
+        offs_n = start + offs
+        x_ptrs = x_ptr + row * stride_xm + offs_n.to(tl.int64) * stride_xn
+        x = tl.load(x_ptrs, mask=offs_n < N, other=-float("inf"), eviction_policy="evict_first")
+        y = tl.exp(x.to(tl.float32) - shift) / total
+        tl.store(y_ptr + row * N + offs_n, y.to(y_ptr.dtype.element_ty), mask=offs_n < N)
+
+
+# --8<-- [end:streamed]
+
+
+# --8<-- [start:paths]
+SEVERAL_ROWS, ONE_PASS = 1024, 32768  # widest rows of a path
+# Widest row: rows a tile, warps, programs an SM (0: one for each tile), stages of the row loop.
+CONFIGS = {
+    512: (0, 4, 0, 1),  # 0 rows: as many as make 4096 elements
+    1024: (2, 4, 0, 1),
+    4096: (1, 4, 0, 1),
+    8192: (1, 8, 0, 1),
+    16384: (1, 16, 0, 1),
+    32768: (1, 16, 1, 3),  # one row fits at a time: the loads of the next must run ahead
+}
+STREAMED = (16384, 32)  # BLOCK_N, warps; two rows an SM at a time, so that they stay in the L2
+
+
+def path(n: int) -> str:
+    """Return which path rows of n columns take: `several rows`, `one pass` or `streamed`."""
+    return "several rows" if n <= SEVERAL_ROWS else "one pass" if n <= ONE_PASS else "streamed"
+
+
+# --8<-- [end:paths]
+
+
+# --8<-- [start:launch]
+def softmax(x: torch.Tensor) -> torch.Tensor:
+    """Return the softmax of x along its last dimension. No gradients.
+
+    A row that holds nothing but -inf gives 0 throughout, where `torch.softmax` gives NaN: no key
+    is visible, so no weight is given. Rows that hold NaN or +inf are NaN, as in torch.
+
+    Parameters
+    ----------
+    x : (..., N) float16, bfloat16 or float32; one dimension or more, any sizes, any strides
+
+    Returns
+    -------
+    y : (..., N), dtype of x, contiguous; computed in float32
+
+    Raises
+    ------
+    ValueError
+        Naming the argument, what came and what is allowed.
+
+    References
+    ----------
+    Milakov, Gimelshein, "Online normalizer calculation for softmax", 2018, arXiv:1805.02867,
+    algorithm 3.
+    """
+    if x.dtype not in DTYPES:
+        raise ValueError(f"x is {x.dtype}; allowed: {', '.join(map(str, DTYPES))}")
+    if x.dim() == 0:
+        raise ValueError("x has 0 dimensions; allowed: 1 or more, (..., N)")
+    if x.requires_grad and torch.is_grad_enabled():
+        raise ValueError("x requires a gradient; allowed: none, or under torch.no_grad()")
+    y = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    if x.numel() == 0:
+        return y
+    N = x.shape[-1]
+    rows = x.reshape(-1, N)  # copied only if the rows do not lie at one distance from each other
+    M = rows.shape[0]
+    if path(N) == "streamed":
+        BLOCK_N, warps = STREAMED
+        softmax_streamed_kernel[(M,)](rows, y, *rows.stride(), N, BLOCK_N, num_warps=warps)
+        return y
+    BLOCK_N = triton.next_power_of_2(N)
+    BLOCK_M, warps, per_sm, stages = CONFIGS[min(width for width in CONFIGS if width >= N)]
+    BLOCK_M = BLOCK_M or max(1, 4096 // BLOCK_N)
+    programs = triton.cdiv(M, BLOCK_M)
+    if per_sm and x.is_cuda and x.itemsize == 2:  # rows of 4 bytes leave no room for a second
+        sms = torch.cuda.get_device_properties(x.device).multi_processor_count
+        programs = min(programs, per_sm * sms)
+    softmax_kernel[(programs,)](
+        rows, y, *rows.stride(), M, N, programs,
+        BLOCK_M, BLOCK_N, stages if x.itemsize == 2 else 1, num_warps=warps,
+    )  # fmt: skip
+    return y
+
+
+# --8<-- [end:launch]
+
+
+def reference(x: torch.Tensor) -> torch.Tensor:
+    """Return the softmax in float64, 0 in rows of -inf only."""
+    x = x.double()
+    empty = (x == float("-inf")).all(-1, keepdim=True)
+    return torch.softmax(x.masked_fill(empty, 0.0), -1).masked_fill(empty, 0.0)
+
+
+def inputs(shape: dict[str, Any], dtype: torch.dtype, device: str, seed: int = 0) -> dict[str, Any]:
+    """Return x (M, N), random normal."""
+    generator = torch.Generator(device).manual_seed(seed)
+    size = shape["M"], shape["N"]
+    return {"x": torch.randn(size, dtype=dtype, device=device, generator=generator)}
+
+
+def work(shape: dict[str, Any], itemsize: int, passes: str = "forward") -> Work:
+    """Bytes and FLOPs of one call: a maximum, a difference, an exp, a sum, a quotient a number."""
+    if passes != "forward":
+        raise ValueError(f"passes is {passes!r}; allowed: 'forward'")
+    numbers = shape["M"] * shape["N"]
+    reads = 2 if path(shape["N"]) == "streamed" else 1
+    return Work(2 * numbers * itemsize, (reads + 1) * numbers * itemsize, 5 * numbers)
+
+
+WIDTHS = (4096, 1024, 32768, 256, 512, 2048, 8192, 16384, 65536)
+SHAPES: dict[str, list[dict[str, Any]]] = {
+    "test": [
+        {"M": M, "N": N}
+        for M, N in (
+            (1, 1), (7, 1), (1, 2), (33, 5), (65, 64), (9, 1000), (5, 1024),  # several rows
+            (3, 1025), (2, 4097), (2, 20000), (1, 32768),  # one pass
+            (2, 32769), (1, 46336), (1, 64000),  # streamed
+        )
+    ],
+    "bench": [{"M": 2**power // N, "N": N} for power in (28, 25) for N in WIDTHS],
+}  # fmt: skip

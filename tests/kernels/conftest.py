@@ -1,0 +1,50 @@
+"""Kernels run in Triton's interpreter where there is no GPU, and into outputs full of NaN."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"  # before any kernel is imported
+
+
+@pytest.fixture(autouse=True)
+def outputs_start_as_nan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fill every new floating-point buffer with NaN, so that an element left unwritten shows."""
+
+    def poisoned(allocate: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        def wrapper(*args: Any, **options: Any) -> torch.Tensor:
+            buffer = allocate(*args, **options)
+            return buffer.fill_(float("nan")) if buffer.is_floating_point() else buffer
+
+        return wrapper
+
+    monkeypatch.setattr(torch, "empty", poisoned(torch.empty))
+    monkeypatch.setattr(torch, "empty_like", poisoned(torch.empty_like))
+
+
+@pytest.fixture
+def assert_as_exact_as_eager() -> Callable[[torch.Tensor, torch.Tensor, torch.Tensor], None]:
+    """Allow at most twice the error of the same-dtype eager computation plus one ulp.
+
+    Called with what was found, what eager computation in the same dtype gives, and float64.
+    Infinities must stand in the same places; NaN is never right.
+    """
+
+    def check(found: torch.Tensor, eager: torch.Tensor, exact: torch.Tensor) -> None:
+        assert found.shape == exact.shape
+        assert not found.isnan().any()
+        infinite = exact.isinf()
+        assert torch.equal(found[infinite].double(), exact[infinite])
+        if infinite.all():
+            return
+        right = exact[~infinite]
+        allowed = 2 * (eager[~infinite].double() - right).abs().max()
+        allowed += torch.finfo(found.dtype).eps * right.abs().max()
+        error = (found[~infinite].double() - right).abs().max()
+        assert error <= allowed, f"error {error:.3e}, allowed {allowed:.3e}"
+
+    return check
