@@ -99,7 +99,7 @@ def rms_norm(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return h / sqrt(mean(h^2) + eps) * weight and h = x + residual, differentiable in all three.
 
-    Computed in float32: `out` comes from the sum before it is rounded to the dtype of x.
+    Computed in float32 from the sum as it is stored, rounded to the dtype of x.
 
     Parameters
     ----------

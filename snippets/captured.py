@@ -25,10 +25,12 @@ class Counted(NamedTuple):
     written: int  # bytes to HBM
     origin: str  # device, date and commit
 
-    def label(self) -> str:
-        """The implementation with its shape, as in `ours B4 H16 N4096 D64 causal`."""
-        sizes = [name if size is True else f"{name}{size}" for name, size in self.shape.items()]
-        return " ".join([self.implementation, *sizes]).replace(" causalFalse", "")
+    def label(self) -> str:  # as in `ours B4 H16 N4096 D64 causal`
+        same = {"H_KV": "H", "N_K": "N_Q"}  # shown where the two differ
+        shape = {n: s for n, s in self.shape.items() if s != self.shape.get(same.get(n, ""))}
+        sizes = [name if size is True else f"{name}{size}" for name, size in shape.items()]
+        text = " ".join([self.implementation, *sizes]).replace(" causalFalse", "")
+        return text if "N_K" in shape else text.replace(" N_Q", " N")
 
 
 # --8<-- [start:counters]
@@ -79,8 +81,7 @@ def _refuse(constant: str) -> None:
 
 
 def main() -> None:
-    rows = counters("flash_attention")
-    for row in rows:
+    for row in (rows := counters("flash_attention")):
         print(f"{row.label():36} {row.read / 1e6:12.2f} {row.written / 1e6:12.2f} MB")
     print(f"{len(rows)} counted rows" if rows else "not captured yet")
 

@@ -68,9 +68,9 @@ def main() -> None:
                 f" {mb(issued):>12} {naive / issued:6.2f}"
             )
     rows = [row for row in counters("flash_attention") if row.direction == "forward"]
-    print("\nforward, MB                    compulsory tile-issued  measured")
+    print(f"\n{'forward, MB':35} {'model':>9} {'issued':>9} {'measured':>10}")
     for case, floor_mb, issued_mb, measured_mb in comparison(rows):
-        print(f"{case:30} {floor_mb:>10} {issued_mb:>11}  {measured_mb}")
+        print(f"{case:35} {floor_mb:>9} {issued_mb:>9} {measured_mb:>10}")
     for origin in dict.fromkeys(row.origin for row in rows):
         print(f"captured on {origin}")
 

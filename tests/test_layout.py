@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kernels.bench.cases import STEMS
 from sitebuild.labs import ROOT, imports_of
 from sitebuild.references import glossary, sources
 from sitebuild.topics import front_matter, lessons
@@ -19,7 +20,9 @@ FIGURES = sorted(
     path.stem for path in (ROOT / "sitebuild" / "figures").glob("*.py") if path.stem != "__init__"
 )
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
-MUTANTS = sorted((ROOT / "tests" / "mutants").glob("*.toml"))
+KERNELS = sorted(p.stem for p in (ROOT / "docs" / "kernels").glob("*.md") if p.stem != "index")
+BY_KERNEL = {"kernel_speed"}  # drawn anew by every kernel page, and run as a module by none
+MUTANTS = sorted((ROOT / "tests" / "mutants").glob("*/*.toml"))
 INCLUDE = re.compile(r'^ *--8<-- "(?P<file>[^":]+)(?::(?P<section>[\w-]+))?"$', re.M)
 RUN = re.compile(r'run\("([\w.]+)"\)')
 FENCE = re.compile(r"^( *)```.*?^\1```$", re.M | re.S)
@@ -101,7 +104,9 @@ def test_a_lesson_has_its_lab_and_the_lab_its_test(stem: str) -> None:
 @pytest.mark.parametrize("lab", LABS)
 def test_a_lab_is_tested_and_has_mutants(lab: str) -> None:
     assert (ROOT / "tests" / "snippets" / f"test_{lab}.py").is_file()
-    mutants = tomllib.loads(text_of(ROOT / "tests" / "mutants" / f"{lab}.toml"))["mutant"]
+    mutants = tomllib.loads(text_of(ROOT / "tests" / "mutants" / "snippets" / f"{lab}.toml"))[
+        "mutant"
+    ]
     assert 3 <= len(mutants) <= 8
     assert {mutant["file"] for mutant in mutants} == {f"snippets/{lab}.py"}
 
@@ -116,9 +121,43 @@ def test_a_lab_runs_on_the_page_that_shows_it(lab: str) -> None:
     assert pages_with(RUN, f"snippets.{lab}") == pages_that_show(lab)
 
 
-@pytest.mark.parametrize("figure", FIGURES)
+@pytest.mark.parametrize("figure", sorted(set(FIGURES) - BY_KERNEL))
 def test_a_figure_stands_on_exactly_one_page(figure: str) -> None:
     assert len(pages_with(RUN, f"sitebuild.figures.{figure}")) == 1
+
+
+def test_the_benchmark_measures_exactly_the_kernels_that_have_a_page() -> None:
+    assert sorted(STEMS) == KERNELS
+
+
+def test_the_navigation_names_every_kernel_page_once_and_the_index_first() -> None:
+    named = re.findall(r"^ +- kernels/(\w+)\.md$", text_of(ROOT / "mkdocs.yml"), re.M)
+    assert named[0] == "index"
+    assert sorted(named[1:]) == KERNELS
+
+
+@pytest.mark.parametrize("stem", KERNELS)
+def test_a_kernel_page_has_its_kernel_and_the_kernel_its_test_and_mutants(stem: str) -> None:
+    assert (ROOT / "kernels" / f"{stem}.py").is_file()
+    assert (ROOT / "tests" / "kernels" / f"test_{stem}.py").is_file()
+    mutants = tomllib.loads(text_of(ROOT / "tests" / "mutants" / "kernels" / f"{stem}.toml"))
+    assert f"kernels/{stem}.py" in {mutant["file"] for mutant in mutants["mutant"]}
+
+
+@pytest.mark.parametrize("stem", KERNELS)
+def test_a_kernel_page_shows_its_kernel_its_results_and_how_to_get_them(stem: str) -> None:
+    page = text_of(ROOT / "docs" / "kernels" / f"{stem}.md")
+    shown = {(m["file"], m["section"]) for m in INCLUDE.finditer(page)}
+    printed = re.findall(rf'(\w+)\("{stem}"\)', page)
+    assert shown >= {(f"kernels/{stem}.py", "kernel"), (f"kernels/{stem}.py", "launch")}
+    assert set(printed) >= {"exactness", "traffic", "speed", "chart", "roofline"}
+    assert f"$ make bench STEM={stem}\n" in page
+
+
+@pytest.mark.parametrize("figure", sorted(BY_KERNEL))
+def test_a_figure_by_kernel_stands_on_every_kernel_page(figure: str) -> None:
+    using = f"from sitebuild.figures.{figure} import chart\n"
+    assert sorted(page.stem for page in PAGES if using in text_of(page)) == KERNELS
 
 
 @pytest.mark.parametrize("lab", LABS)
@@ -214,7 +253,7 @@ def test_every_source_has_an_address_and_is_used() -> None:
     assert unused == []
 
 
-@pytest.mark.parametrize("file", MUTANTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("file", MUTANTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_a_mutant_changes_exactly_one_place(file: Path) -> None:
     mutants = tomllib.loads(text_of(file))["mutant"]
     found = [text_of(ROOT / m["file"]).count(m["old"]) for m in mutants]

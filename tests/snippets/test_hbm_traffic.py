@@ -170,7 +170,7 @@ def test_prints_the_seven_columns(
     main()
     printed = capsys.readouterr().out
     assert "  64  16384   2155.87        8.39  257.0       541.13   3.98" in printed
-    assert "1 head, N=16384, d=64                8.39      541.13  not captured yet" in printed
+    assert "1 head, N=16384, d=64                    8.39    541.13 not captured yet" in printed
     assert max(len(line) for line in printed.splitlines()) <= 72
 
 
