@@ -48,7 +48,7 @@ fix: .venv/.test ## Sort imports, format, mend what can be mended by itself
 check: .venv/.test ## Lint, types, spelling, labs, strict build: minutes
 	@$(PY) -m ruff check . && $(PY) -m ruff format --check .
 	@$(PY) -m mypy
-	@$(PY) -m codespell_lib docs snippets sitebuild tests README.md CONTRIBUTING.md
+	@$(PY) -m codespell_lib docs snippets kernels sitebuild tests README.md CONTRIBUTING.md
 	@$(PY) -m pytest -q -n 2 tests/snippets tests/test_layout.py
 	@$(MAKE) --no-print-directory site
 

@@ -53,14 +53,25 @@ def draw(found: Sequence[Result], name: str) -> str:
         body += _roof(rate / 1e12, peak / 1e12, "line thin dashed", "stroke-hbm dashed")
     measured = ceilings["matmul_tflop_s"]
     body += _roof(ceilings["copy_gb_s"] / 1e3, measured, "line", "stroke-hbm")
-    body.append(text(LEFT + 4, at(1, measured)[1] + 14, f"bf16 product {measured:.0f}"))
-    data = []
+    roof = at(1, measured)[1]
+    body.append(
+        text(
+            at(ceilings["matmul_tflop_s"] * 1e3 / ceilings["copy_gb_s"], 1)[0] - 8,
+            roof + 4,
+            f"bf16 product {measured:.0f}",
+            "end",
+        )
+    )
+    data, under_the_roof = [], 0
     for result in found:
         for label_, x, y in points(result, len(found) == 1):
             px, py = at(x, y)
             body.append(circle(px, py, 4, "ink", f"{label_}: {x:,.1f} FLOP/B, {y:,.1f} TFLOP/s"))
-            if len(found) > 1:
-                body.append(text(px - 7, py + 4, result["kernel"], "end"))
+            if len(found) > 1 and x < 100:
+                body.append(text(px + 8, py + 12, result["kernel"]))
+            elif len(found) > 1:  # these crowd at the right end: one name below the other
+                under_the_roof += 1
+                body.append(text(RIGHT, roof + 22 + 15 * under_the_roof, result["kernel"], "end"))
             data.append((label_, f"{x:,.1f}", f"{y:,.1f}"))
     run = found[0]["run"]
     return figure(
