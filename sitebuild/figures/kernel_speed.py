@@ -68,7 +68,7 @@ def _figure(result: dict[str, Any], direction: str, dtype: str) -> str:
         for row in case:
             name = row["implementation"]
             middle, low, high = rates(row, by_flop)
-            level = "lvl-shared" if name == "ours" else "wash"
+            level = "wash-strong" if name == "ours" else "wash"
             tip = f"{name}: {middle:,.0f} {unit}, 20 to 80 %: {low:,.0f} to {high:,.0f}"
             middle_y = y + BAR / 2
             body.append(text(LEFT - 6, y + BAR - 3, name, "end"))

@@ -7,7 +7,7 @@ from sitebuild.kernel_results import ABSENT, RESULTS, label, results
 from sitebuild.svg import figure, line, log_scale, polyline, text
 
 LEFT, RIGHT, TOP, BOTTOM = 44.0, 330.0, 34.0, 260.0
-LINES = (("ours", "stroke-shared"), ("eager", "stroke-hbm"))
+LINES = (("ours", "stroke-ink"), ("eager", "stroke-soft"))
 
 
 def chart(folder: Path = RESULTS) -> str:
@@ -43,9 +43,11 @@ def draw(result: dict[str, Any]) -> str:
             )
             if mine:
                 body.append(polyline([at(*pair) for pair in mine], classes + style))
-                x, y = at(*mine[0]) if how == "graph" else at(*mine[-1])
-                shift = (4.0, 14.0) if how == "graph" else (6.0, 4.0)
-                body.append(text(x + shift[0], y + shift[1], f"{name}, {how}"))
+                # replays lie far below single launches at the start and meet them at the end
+                place = -1 if how == "stream" else 0 if name == "eager" else len(mine) // 2
+                x, y = at(*mine[place])
+                dx, dy = {"stream": (6, 4), "graph": (2, -18) if name == "eager" else (12, 14)}[how]
+                body.append(text(x + dx, y + dy, f"{name}, {how}"))
     device, run = result["device"]["name"], result["run"]
     data = [
         (
