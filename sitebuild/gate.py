@@ -15,7 +15,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from sitebuild.notebooks import digest, write_downloads
+from sitebuild.finish import finish
+from sitebuild.notebooks import digest
 
 ROOT = Path(__file__).resolve().parent.parent
 log = logging.getLogger("mkdocs.hooks.gate")
@@ -145,7 +146,7 @@ def on_post_build(config: Any) -> None:
     site = Path(config["site_dir"])
     for unused in site.glob("assets/_markdown_exec_*"):
         unused.unlink()
-    write_downloads(Path(config["docs_dir"]), site)
+    finish(Path(config["docs_dir"]), site)
     pages = {
         path.relative_to(site).as_posix(): path.read_text("utf-8")
         for path in site.rglob("*.html")

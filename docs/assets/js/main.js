@@ -1,0 +1,41 @@
+/* Each part of a page that does more than stand there names its module: `data-feature="player"`
+   is mounted by `mount(element)` of player.js and styled by player.css. Both are loaded when the
+   part comes near the screen, so that a page weighs what it shows. */
+
+const NEAR = "600px"
+
+function style(name) {
+  const href = new URL(`./${name}.css`, import.meta.url).href
+  if (document.querySelector(`link[href="${href}"]`)) return
+  return new Promise((resolve, reject) => {
+    const link = Object.assign(document.createElement("link"), { rel: "stylesheet", href })
+    link.onload = resolve
+    link.onerror = () => reject(new Error(`no ${href}`))
+    document.head.append(link)
+  })
+}
+
+async function mount(element) {
+  const name = element.dataset.feature
+  try {
+    const [feature] = await Promise.all([import(`./${name}.js`), style(name)])
+    await feature.mount(element)
+  } catch (error) {
+    console.error(`${name} does not work on this page`, error)
+  }
+}
+
+const approach = new IntersectionObserver(entries => {
+  for (const entry of entries.filter(entry => entry.isIntersecting)) {
+    approach.unobserve(entry.target)
+    mount(entry.target)
+  }
+}, { rootMargin: NEAR })
+
+// fires on the first load and after each instant navigation, which brings new elements
+document$.subscribe(() => {
+  for (const element of document.querySelectorAll("[data-feature]:not([data-mounted])")) {
+    element.dataset.mounted = ""
+    approach.observe(element)
+  }
+})

@@ -1,0 +1,10 @@
+"""Add to a built site what no page template writes; works whichever builder made the pages."""
+
+from pathlib import Path
+
+from sitebuild.notebooks import write_downloads
+
+
+def finish(docs: Path, site: Path) -> None:
+    """Write the site's further files into `site`, from the sources in `docs`."""
+    write_downloads(docs, site)
