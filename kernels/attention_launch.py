@@ -9,6 +9,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 HEAD_DIMS = range(16, 257)
+LENGTH_LIMIT = 2**31 - 256  # positions are 32-bit, and a tile may reach beyond the last one
 L2_SHARE = 16 * 2**20  # bytes of keys and values at work at a time; a Hopper L2 holds 50 MB
 
 
@@ -39,6 +40,8 @@ def check_attention(
             )
         if x.shape[3] not in HEAD_DIMS:
             raise ValueError(f"{name} has head dim {x.shape[3]}; allowed: 16 to 256")
+        if x.shape[2] > LENGTH_LIMIT:
+            raise ValueError(f"{name} has length {x.shape[2]}; allowed: up to {LENGTH_LIMIT}")
         if x.stride(3) != 1:
             raise ValueError(f"{name} has stride {x.stride(3)} in its last dimension; allowed: 1")
     (B, H, _, D), H_KV = q.shape, k.shape[1]
@@ -104,7 +107,7 @@ CONFIGS = {
     ("queries", 4, 128): (32, 16, 4, 1),
     ("queries", 4, 256): (16, 16, 4, 1),
     ("decode", 2, 64): (16, 128, 4, 3),  # BLOCK_M follows from the group
-    ("decode", 2, 128): (16, 64, 4, 4),
+    ("decode", 2, 128): (16, 128, 8, 3),
     ("decode", 2, 256): (16, 64, 4, 2),
     ("decode", 4, 64): (16, 32, 4, 2),
     ("decode", 4, 128): (16, 32, 4, 2),

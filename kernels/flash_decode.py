@@ -72,13 +72,15 @@ def flash_decode_kernel(
 
 
 # --8<-- [start:splits]
-PROGRAMS_PER_SM = 8  # enough waves for an even end
 MIN_SPLIT = 512  # keys; below it the partial results weigh as much as the cache
 
 
 def choose_splits(heads: int, N_K: int, sm_count: int) -> int:
-    """Splits that fill the chip with `heads` KV heads, none shorter than MIN_SPLIT keys."""
-    return max(1, min(-(-PROGRAMS_PER_SM * sm_count // max(1, heads)), N_K // MIN_SPLIT))
+    """Splits that give each SM one of `heads` KV heads' parts, none shorter than MIN_SPLIT keys.
+
+    All programs then run side by side from first to last; more would end in a ragged wave.
+    """
+    return max(1, min(sm_count // max(1, heads), N_K // MIN_SPLIT))
 
 
 # --8<-- [end:splits]

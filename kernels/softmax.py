@@ -1,7 +1,7 @@
 """Softmax of rows of any width: read once where a row fits on the chip, streamed where not.
 
 Rows of up to 1024 columns share a program, rows of up to 32768 have one each, and both are read
-once and held. Longer rows are streamed twice, the second time mostly out of the L2.
+once and held. Longer rows are streamed twice, the second time mostly out of the caches.
 """
 
 from typing import Any
@@ -20,13 +20,14 @@ DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 def softmax_kernel(
     x_ptr, y_ptr,                                                  # (M, N); y contiguous
     stride_xm, stride_xn,                                          # elements
-    M, N, programs,                                                # sizes; programs in the grid
+    M, N, tiles, programs,                                         # sizes; tiles of BLOCK_M rows
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
     """Tiles of BLOCK_M whole rows; the next tile's loads may start before this one is written."""
     offs_n = tl.arange(0, BLOCK_N).to(tl.int64)
-    for tile in tl.range(tl.program_id(0), tl.cdiv(M, BLOCK_M), programs, num_stages=STAGES):
-        offs_m = (tile * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)
+    first = tl.program_id(0).to(tl.int64)  # 64 bits: rows and columns may pass 2**31
+    for tile in tl.range(first, tiles, programs, num_stages=STAGES):
+        offs_m = tile * BLOCK_M + tl.arange(0, BLOCK_M)
         mask = (offs_m < M)[:, None] & (offs_n < N)[None, :]
         x_ptrs = x_ptr + offs_m[:, None] * stride_xm + offs_n[None, :] * stride_xn
         x = tl.load(x_ptrs, mask=mask, other=-float("inf")).to(tl.float32)
@@ -47,28 +48,29 @@ def softmax_kernel(
 def softmax_streamed_kernel(
     x_ptr, y_ptr,                                                  # (M, N); y contiguous
     stride_xm, stride_xn,                                          # elements
-    N,                                                             # columns
+    N, tiles,                                                      # columns; tiles of a row
     BLOCK_N: tl.constexpr,
 ):  # fmt: skip
-    """One row in two passes of tiles: maximum and sum together (online), then the result."""
+    """One row in two passes of tiles: BLOCK_N online softmaxes side by side, then the result."""
     row = tl.program_id(0).to(tl.int64)
-    offs = tl.arange(0, BLOCK_N)
-    running_max = -float("inf")
-    running_sum = 0.0
-    for start in range(0, N, BLOCK_N):
-        offs_n = start + offs
-        x_ptrs = x_ptr + row * stride_xm + offs_n.to(tl.int64) * stride_xn
+    offs = tl.arange(0, BLOCK_N).to(tl.int64)
+    running_max = tl.full((BLOCK_N,), -float("inf"), tl.float32)  # of every BLOCK_N-th column
+    running_sum = tl.zeros((BLOCK_N,), tl.float32)
+    for tile in tl.range(row * 0, tiles):  # from a 64-bit 0
+        offs_n = tile * BLOCK_N + offs
+        x_ptrs = x_ptr + row * stride_xm + offs_n * stride_xn
         x = tl.load(x_ptrs, mask=offs_n < N, other=-float("inf"), eviction_policy="evict_last")
-        x = x.to(tl.float32)
-        tile_max = tl.maximum(running_max, tl.max(x, 0))
-        shift = tl.where(tile_max == -float("inf"), 0.0, tile_max)  # nothing but -inf so far
-        running_sum = running_sum * tl.exp(running_max - shift) + tl.sum(tl.exp(x - shift), 0)
-        running_max = tile_max
-    shift = tl.where(running_max == -float("inf"), 0.0, running_max)
-    total = tl.where(running_sum == 0.0, 1.0, running_sum)
-    for start in range(0, N, BLOCK_N):
-        offs_n = start + offs
-        x_ptrs = x_ptr + row * stride_xm + offs_n.to(tl.int64) * stride_xn
+        new_max = tl.maximum(running_max, x.to(tl.float32))
+        shift = tl.where(new_max == -float("inf"), 0.0, new_max)  # nothing but -inf so far
+        running_sum = running_sum * tl.exp(running_max - shift) + tl.exp(x.to(tl.float32) - shift)
+        running_max = new_max
+    row_max = tl.max(running_max, 0)  # partial softmaxes merge like tiles
+    shift = tl.where(row_max == -float("inf"), 0.0, row_max)
+    total = tl.sum(running_sum * tl.exp(running_max - shift), 0)
+    total = tl.where(total == 0.0, 1.0, total)
+    for tile in tl.range(row * 0, tiles):
+        offs_n = tile * BLOCK_N + offs
+        x_ptrs = x_ptr + row * stride_xm + offs_n * stride_xn
         x = tl.load(x_ptrs, mask=offs_n < N, other=-float("inf"), eviction_policy="evict_first")
         y = tl.exp(x.to(tl.float32) - shift) / total
         tl.store(y_ptr + row * N + offs_n, y.to(y_ptr.dtype.element_ty), mask=offs_n < N)
@@ -81,14 +83,15 @@ def softmax_streamed_kernel(
 SEVERAL_ROWS, ONE_PASS = 1024, 32768  # widest rows of a path
 # Widest row: rows a tile, warps, programs an SM (0: one for each tile), stages of the row loop.
 CONFIGS = {
-    512: (0, 4, 0, 1),  # 0 rows: as many as make 4096 elements
+    256: (0, 4, 0, 1),  # 0 rows: as many as make 2048 elements
+    512: (4, 2, 0, 1),
     1024: (2, 4, 0, 1),
     4096: (1, 4, 0, 1),
     8192: (1, 8, 0, 1),
     16384: (1, 16, 0, 1),
     32768: (1, 16, 1, 3),  # one row fits at a time: the loads of the next must run ahead
 }
-STREAMED = (16384, 32)  # BLOCK_N, warps; two rows an SM at a time, so that they stay in the L2
+STREAMED = (8192, 32)  # BLOCK_N, warps
 
 
 def path(n: int) -> str:
@@ -138,17 +141,18 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
     M = rows.shape[0]
     if path(N) == "streamed":
         BLOCK_N, warps = STREAMED
-        softmax_streamed_kernel[(M,)](rows, y, *rows.stride(), N, BLOCK_N, num_warps=warps)
+        tiles = triton.cdiv(N, BLOCK_N)
+        softmax_streamed_kernel[(M,)](rows, y, *rows.stride(), N, tiles, BLOCK_N, num_warps=warps)
         return y
     BLOCK_N = triton.next_power_of_2(N)
     BLOCK_M, warps, per_sm, stages = CONFIGS[min(width for width in CONFIGS if width >= N)]
-    BLOCK_M = BLOCK_M or max(1, 4096 // BLOCK_N)
-    programs = triton.cdiv(M, BLOCK_M)
+    BLOCK_M = BLOCK_M or 2048 // BLOCK_N
+    tiles = programs = triton.cdiv(M, BLOCK_M)
     if per_sm and x.is_cuda and x.itemsize == 2:  # rows of 4 bytes leave no room for a second
         sms = torch.cuda.get_device_properties(x.device).multi_processor_count
         programs = min(programs, per_sm * sms)
     softmax_kernel[(programs,)](
-        rows, y, *rows.stride(), M, N, programs,
+        rows, y, *rows.stride(), M, N, tiles, programs,
         BLOCK_M, BLOCK_N, stages if x.itemsize == 2 else 1, num_warps=warps,
     )  # fmt: skip
     return y

@@ -208,6 +208,16 @@ def test_shapes_that_do_not_fit_are_refused(shapes: dict[str, Any], message: str
         flash_attention(**{n: torch.zeros(s, dtype=torch.float16) for n, s in sizes.items()})
 
 
+@pytest.mark.parametrize("name", ["q", "k", "v"])
+def test_a_length_that_32_bit_positions_cannot_hold_is_refused(name: str) -> None:
+    small = torch.zeros(1, 1, 1, 16, dtype=torch.float16)
+    arguments = dict.fromkeys("qkv", small) | {name: small.expand(1, 1, 2**31 - 255, 16)}
+    with pytest.raises(
+        ValueError, match=f"{name} has length 2147483393; allowed: up to 2147483392"
+    ):
+        flash_attention(**arguments)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
