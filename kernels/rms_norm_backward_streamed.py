@@ -7,7 +7,7 @@ import triton.language as tl
 # --8<-- [start:streamed]
 @triton.jit
 def row_sums_kernel(
-    dout_ptr, h_ptr, weight_ptr, rstd_ptr, along_ptr,              # (M, N), (M, N), (N,), (M,), (M,)
+    dout_ptr, h_ptr, weight_ptr, rstd_ptr, along_ptr,              # (M, N) twice, (N,), (M,) twice
     stride_om, stride_on, stride_w,                                # elements; h contiguous
     N, tiles,                                                      # columns; tiles of a row
     BLOCK_N: tl.constexpr,
