@@ -57,6 +57,20 @@ def store_tile(
         tl.store(pointers, tile.to(x[0].dtype.element_ty), mask=mask)
 
 
+@triton.jit
+def add_product(acc, a, b):
+    """Return acc + a b, multiplied in the dtype of b.
+
+    In float32 a tile is summed by itself before it joins acc: one chain of additions over all
+    tiles would round several times as much.
+    """
+    if b.dtype == tl.float32:
+        acc += tl.dot(a, b, input_precision="ieee")
+    else:
+        acc = tl.dot(a.to(b.dtype), b, acc)
+    return acc
+
+
 # --8<-- [end:tiles]
 
 
@@ -157,7 +171,7 @@ def attend_keys(
         running_sum = running_sum * correction + tl.sum(p, 1)
         acc = acc * correction[:, None]
         v_tile = load_tile(v, b, h_kv, start_n, N_K, D, BLOCK_N, BLOCK_D, TMA)
-        acc = tl.dot(p.to(v_tile.dtype), v_tile, acc, input_precision="ieee")
+        acc = add_product(acc, p, v_tile)
         running_max = new_max
     return acc, running_max, running_sum
 

@@ -1,7 +1,8 @@
 """Attention in one pass over tiles of keys: the scores never leave the chip.
 
-Forward here, backward in `kernels/flash_attention_backward.py`. Causal masks are aligned bottom
-right: the last query stands at the last key.
+Forward here, for every GPU; for Hopper there is a faster one, `kernels/flash_attention_hopper.py`.
+Backward is in `kernels/flash_attention_backward.py`. Causal masks are aligned bottom right: the
+last query stands at the last key.
 """
 
 import math
@@ -24,9 +25,9 @@ from kernels.attention_tiles import (
     scheduled_tile,
     store_tile,
 )
-from kernels.attention_work import backward_work, forward_work
 from kernels.flash_attention_backward import flash_attention_backward
-from kernels.work import Work
+from kernels.flash_attention_hopper import forward_hopper, hopper_fits
+from kernels.flash_attention_work import work as work
 
 
 # --8<-- [start:kernel]
@@ -81,14 +82,21 @@ def flash_attention_kernel(
 
 # --8<-- [start:launch]
 def forward(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool, window: int, scale: float
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Launch the kernel on checked arguments; window 0 means none."""
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool, window: int, scale: float,
+    portable: bool = False,
+) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
+    """Launch on checked arguments the fastest kernel that takes them; window 0 means none.
+
+    `portable` forces the kernel of this file, which runs on every GPU.
+    """
     (B, H, N_Q, D), (H_KV, N_K) = q.shape, k.shape[1:3]
     out = torch.empty_like(q)
     lse = torch.empty((B, H, N_Q), dtype=torch.float32, device=q.device)
     if q.numel() == 0 or N_K == 0:
         return out.zero_(), lse.fill_(-math.inf)
+    if not portable and hopper_fits(q, k, v, out, causal, window):
+        forward_hopper(q, k, v, out, lse, causal, scale)
+        return out, lse
     BLOCK_M, BLOCK_N, warps, stages = config("forward", q.itemsize, D)
     tma = tma_fits(q, k, v, out)
     # One axis: the second and third of a grid end at 65535, batch times heads does not.
@@ -167,11 +175,6 @@ def flash_attention(
 # --8<-- [end:launch]
 
 
-def work(shape: dict[str, Any], itemsize: int, passes: str = "forward") -> Work:
-    """Bytes and FLOPs of one call: 4 a visible pair and column of D, backward 2.5 times that."""
-    return (backward_work if passes == "backward" else forward_work)(shape, itemsize)
-
-
 SHAPES: dict[str, list[dict[str, Any]]] = {
     "test": [
         sizes(1, 1, 1, 1, 1, 16),
@@ -184,6 +187,10 @@ SHAPES: dict[str, list[dict[str, Any]]] = {
         sizes(1, 2, 2, 150, 300, 32, causal=True, window=37),
         sizes(1, 1, 1, 257, 257, 128, causal=True, window=2),
         sizes(1, 1, 1, 140, 70, 64, causal=True, window=100),
+        # For the kernel of Hopper: several tiles of queries, ragged, with a diagonal in one tile.
+        sizes(1, 4, 2, 333, 333, 64, causal=True),
+        sizes(2, 2, 1, 200, 264, 128, causal=True),
+        sizes(1, 2, 2, 130, 300, 96),
     ],
     "bench": [
         sizes(32768 // N, 2048 // D, 2048 // D, N, N, D, causal=causal)

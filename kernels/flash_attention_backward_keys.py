@@ -6,7 +6,7 @@ Scores are made transposed, K Q^T, so that P^T and dS^T enter the next product a
 import triton
 import triton.language as tl
 
-from kernels.attention_tiles import load_tile, query_range, store_tile, visible
+from kernels.attention_tiles import add_product, load_tile, query_range, store_tile, visible
 
 
 # --8<-- [start:keys]
@@ -34,11 +34,10 @@ def sum_over_queries(
             scores = tl.where(seen, scores, -float("inf"))
         p = tl.exp(scores * scale - lse[None, :])
         dout_tile = load_tile(dout, b, h, start_m, N_Q, D, BLOCK_M, BLOCK_D, TMA)
-        dv_acc = tl.dot(p.to(dout_tile.dtype), dout_tile, dv_acc, input_precision="ieee")
+        dv_acc = add_product(dv_acc, p, dout_tile)
         delta = tl.load(delta_ptr + rows + queries, mask=queries < N_Q, other=0.0)
         dp = tl.dot(v_tile, dout_tile.T, input_precision="ieee")
-        ds = (p * (dp - delta[None, :])).to(q_tile.dtype)
-        dk_acc = tl.dot(ds, q_tile, dk_acc, input_precision="ieee")
+        dk_acc = add_product(dk_acc, p * (dp - delta[None, :]), q_tile)
     return dk_acc, dv_acc
 
 

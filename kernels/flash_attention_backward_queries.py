@@ -4,6 +4,7 @@ import triton
 import triton.language as tl
 
 from kernels.attention_tiles import (
+    add_product,
     key_range,
     load_tile,
     scheduled_tile,
@@ -33,8 +34,7 @@ def sum_over_keys(
         p = tl.exp(scores * scale - lse[:, None])
         v_tile = load_tile(v, b, h_kv, start_n, N_K, D, BLOCK_N, BLOCK_D, TMA)
         dp = tl.dot(dout_tile, v_tile.T, input_precision="ieee")
-        ds = (p * (dp - delta[:, None])).to(k_tile.dtype)
-        dq_acc = tl.dot(ds, k_tile, dq_acc, input_precision="ieee")
+        dq_acc = add_product(dq_acc, p * (dp - delta[:, None]), k_tile)
     return dq_acc
 
 

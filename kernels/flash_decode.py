@@ -12,7 +12,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels.attention_launch import check_attention, config, operand, tma_fits
+from kernels.attention_launch import check_attention, operand, tma_fits
 from kernels.attention_reference import inputs as inputs
 from kernels.attention_reference import reference as reference
 from kernels.attention_reference import sizes
@@ -72,6 +72,15 @@ def flash_decode_kernel(
 
 
 # --8<-- [start:splits]
+# Bytes an element, BLOCK_D (64 and below alike): BLOCK_N, warps, stages.
+CONFIGS = {
+    (2, 64): (128, 4, 3),
+    (2, 128): (128, 8, 3),
+    (2, 256): (64, 4, 2),
+    (4, 64): (32, 4, 2),
+    (4, 128): (32, 4, 2),
+    (4, 256): (16, 4, 2),
+}
 MIN_SPLIT = 512  # keys; below it the partial results weigh as much as the cache
 
 
@@ -128,7 +137,8 @@ def flash_decode(
     lse = torch.empty((B, H, N_Q), dtype=torch.float32, device=q.device)
     if q.numel() == 0 or N_K == 0:
         return out.zero_(), lse.fill_(-math.inf)
-    _, BLOCK_N, warps, stages = config("decode", q.itemsize, D)
+    BLOCK_D = triton.next_power_of_2(D)
+    BLOCK_N, warps, stages = CONFIGS[q.itemsize, max(64, BLOCK_D)]
     rows = H // H_KV * N_Q
     BLOCK_M = min(64, max(16, triton.next_power_of_2(rows)))
     sm_count = torch.cuda.get_device_properties(q.device).multi_processor_count if q.is_cuda else 1
@@ -143,12 +153,12 @@ def flash_decode(
     flash_decode_kernel[(splits * B * H_KV * triton.cdiv(rows, BLOCK_M),)](
         q, operand(k, BLOCK_N, tma), operand(v, BLOCK_N, tma), part, part_lse, *q.stride()[:3],
         B, H, H_KV, N_Q, N_K, split_keys, splits, scale / math.log(2),
-        D, BLOCK_M, BLOCK_N, triton.next_power_of_2(D),
-        causal, causal or N_K % BLOCK_N > 0, tma, num_warps=warps, num_stages=stages,
+        D, BLOCK_M, BLOCK_N, BLOCK_D, causal, causal or N_K % BLOCK_N > 0, tma,
+        num_warps=warps, num_stages=stages,
     )  # fmt: skip
     if splits > 1:
         merge_splits_kernel[(B * H * N_Q,)](
-            part, part_lse, out, lse, B * H * N_Q, splits, D, 16, triton.next_power_of_2(D)
+            part, part_lse, out, lse, B * H * N_Q, splits, D, 16, BLOCK_D
         )
     return out, lse
 
@@ -160,7 +170,7 @@ def work(shape: dict[str, Any], itemsize: int, passes: str = "forward") -> Work:
     """Bytes and FLOPs of one call, without the partial results (a few percent of a long cache)."""
     if passes != "forward":
         raise ValueError(f"passes is {passes!r}; allowed: 'forward'")
-    whole = forward_work({"causal": False} | shape, itemsize)
+    whole = forward_work({"causal": False} | shape, itemsize, 128, 128)
     return Work(whole.model_bytes, whole.model_bytes, whole.flops)
 
 

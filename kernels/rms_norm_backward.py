@@ -54,11 +54,11 @@ def rms_norm_backward_kernel(
 
 
 # Widest row: elements of a tile (at least one row), warps, programs an SM.
-CONFIGS = {1024: (4096, 8, 8), 4096: (4096, 8, 4), 8192: (0, 16, 2)}
+CONFIGS = {1024: (4096, 4, 8), 4096: (4096, 8, 8), 8192: (0, 32, 1)}
 ONE_PASS = 8192  # widest row that is held; its gradients fill twice the registers of forward
-ROW_SUMS = (8192, 16)  # BLOCK_N, warps
-COLUMNS = (8, 512, 8)  # BLOCK_M, BLOCK_N, warps
-STRIP = 256  # rows whose gradients of weight one program adds up
+ROW_SUMS = (16384, 32)  # BLOCK_N, warps
+COLUMNS = (4, 512, 4)  # BLOCK_M, BLOCK_N, warps
+STRIP = 128  # rows whose gradients of weight one program adds up
 
 
 # --8<-- [start:launch]

@@ -1,0 +1,194 @@
+"""Attention forward on Hopper, in Gluon: copies, products and softmax run side by side.
+
+Gluon is Triton's lower dialect: layouts, shared memory and barriers are written out. One warp only
+fetches tiles by TMA, two or three warpgroups multiply and exponentiate, and each program takes tile
+after tile, so that the end of one overlaps the start of the next.
+"""
+
+import heapq
+import math
+from functools import lru_cache
+
+import torch
+import triton
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import mbarrier
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+from kernels.attention_launch import heads_in_l2, tma_fits
+from kernels.flash_attention_hopper_consumer import consumer
+from kernels.flash_attention_hopper_producer import ROWS, producer
+
+
+# --8<-- [start:kernel]
+# One kernel for all lengths: their divisors would only make it compile again.
+@gluon.jit(do_not_specialize=["width", "tiles", "H", "group", "N_Q", "N_K"])
+def flash_attention_hopper_kernel(
+    q_desc, k_desc, v_desc, out_desc, lse_ptr,  # (B, H, N, D); lse (B, H, N_Q)
+    table, width, tiles,                        # (programs, width) of tile numbers; tiles a head
+    H, group, N_Q, N_K, qk_scale,               # group: heads that share keys; log2(e) * scale
+    BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, CONSUMERS: gl.constexpr, STAGES: gl.constexpr,
+    REGISTERS: gl.constexpr, IS_CAUSAL: gl.constexpr, HAS_TAIL: gl.constexpr,
+):  # fmt: skip
+    """One program an SM: allocate rings of tiles with their barriers, then split into roles."""
+    D: gl.constexpr = q_desc.block_type.shape[3]
+    dtype: gl.constexpr = q_desc.dtype
+    SLOTS: gl.constexpr = 2 * CONSUMERS
+    B: gl.constexpr = mbarrier.MBarrierLayout()
+    q_tiles = gl.allocate_shared_memory(dtype, [SLOTS, 1, 1, ROWS, D], q_desc.layout)
+    k_tiles = gl.allocate_shared_memory(dtype, [STAGES, 1, 1, BLOCK_N, D], k_desc.layout)
+    v_tiles = gl.allocate_shared_memory(dtype, [STAGES, 1, 1, BLOCK_N, D], v_desc.layout)
+    out_tiles = gl.allocate_shared_memory(dtype, [CONSUMERS, 1, 1, ROWS, D], out_desc.layout)
+    q_full = gl.allocate_shared_memory(gl.int64, [SLOTS, 1], B)
+    q_empty = gl.allocate_shared_memory(gl.int64, [SLOTS, 1], B)
+    k_full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], B)
+    k_empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], B)
+    v_full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], B)
+    v_empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], B)
+    for slot in gl.static_range(SLOTS):
+        mbarrier.init(q_full.index(slot), count=1)
+        mbarrier.init(q_empty.index(slot), count=1)
+    for slot in gl.static_range(STAGES):
+        mbarrier.init(k_full.index(slot), count=1)
+        mbarrier.init(v_full.index(slot), count=1)
+        mbarrier.init(k_empty.index(slot), count=CONSUMERS)
+        mbarrier.init(v_empty.index(slot), count=CONSUMERS)
+    bars = (q_full, q_empty, k_full, k_empty, v_full, v_empty)
+    mine = table + gl.program_id(0) * width
+    # Each role is written out: a tuple in a variable would make tensors of its constants.
+    if CONSUMERS == 2:
+        gl.warp_specialize([
+            (consumer, (0, q_desc, out_desc, lse_ptr, q_tiles, k_tiles, v_tiles, out_tiles, bars,
+                        mine, tiles, H, N_Q, N_K, qk_scale, BLOCK_M, BLOCK_N, CONSUMERS, STAGES,
+                        IS_CAUSAL, HAS_TAIL)),
+            (consumer, (1, q_desc, out_desc, lse_ptr, q_tiles, k_tiles, v_tiles, out_tiles, bars,
+                        mine, tiles, H, N_Q, N_K, qk_scale, BLOCK_M, BLOCK_N, CONSUMERS, STAGES,
+                        IS_CAUSAL, HAS_TAIL)),
+            (producer, (q_desc, k_desc, v_desc, q_tiles, k_tiles, v_tiles, bars, mine, tiles, H,
+                        group, N_Q, N_K, BLOCK_M, BLOCK_N, CONSUMERS, STAGES, IS_CAUSAL)),
+        ], [4, 1], [REGISTERS, 24])  # fmt: skip
+    else:
+        gl.warp_specialize([
+            (consumer, (0, q_desc, out_desc, lse_ptr, q_tiles, k_tiles, v_tiles, out_tiles, bars,
+                        mine, tiles, H, N_Q, N_K, qk_scale, BLOCK_M, BLOCK_N, CONSUMERS, STAGES,
+                        IS_CAUSAL, HAS_TAIL)),
+            (consumer, (1, q_desc, out_desc, lse_ptr, q_tiles, k_tiles, v_tiles, out_tiles, bars,
+                        mine, tiles, H, N_Q, N_K, qk_scale, BLOCK_M, BLOCK_N, CONSUMERS, STAGES,
+                        IS_CAUSAL, HAS_TAIL)),
+            (consumer, (2, q_desc, out_desc, lse_ptr, q_tiles, k_tiles, v_tiles, out_tiles, bars,
+                        mine, tiles, H, N_Q, N_K, qk_scale, BLOCK_M, BLOCK_N, CONSUMERS, STAGES,
+                        IS_CAUSAL, HAS_TAIL)),
+            (producer, (q_desc, k_desc, v_desc, q_tiles, k_tiles, v_tiles, bars, mine, tiles, H,
+                        group, N_Q, N_K, BLOCK_M, BLOCK_N, CONSUMERS, STAGES, IS_CAUSAL)),
+        ], [4, 4, 1], [REGISTERS, REGISTERS, 24])  # fmt: skip
+
+
+# --8<-- [end:kernel]
+
+
+# BLOCK_D: BLOCK_M, BLOCK_N, consumers, stages, registers of a consumer's thread.
+CONFIGS = {64: (192, 128, 3, 2, 160), 128: (128, 128, 2, 2, 240)}
+
+
+def hopper_blocks(D: int) -> tuple[int, int]:
+    """Return BLOCK_M and BLOCK_N for a head dim."""
+    return CONFIGS[64 if D <= 64 else 128][:2]
+
+
+# --8<-- [start:schedule]
+@lru_cache(maxsize=64)
+def schedule(
+    heads: int, tiles: int, costs: tuple[float, ...], together: int, programs: int
+) -> list[list[int]]:
+    """Return the tiles of each program, -1 at the end: the longest first, each to the least busy.
+
+    Only `together` heads are at work at a time, so that their keys and values stay in the L2.
+    """
+    rows: list[list[int]] = [[] for _ in range(programs)]
+    queue = [(0.0, program) for program in range(programs)]
+    for first in range(0, heads, together):
+        for tile in sorted(range(tiles), key=lambda t: -costs[t]):
+            for head in range(first, min(first + together, heads)):
+                busy, program = heapq.heappop(queue)
+                rows[program].append(head * tiles + tile)
+                heapq.heappush(queue, (busy + costs[tile], program))
+    width = max(map(len, rows)) + 1
+    return [row + [-1] * (width - len(row)) for row in rows]
+
+
+# --8<-- [end:schedule]
+
+
+# --8<-- [start:fits]
+def on_hopper(device: torch.device) -> bool:
+    """Whether the device has the warpgroup instructions and the TMA that this kernel is made of."""
+    return device.type == "cuda" and torch.cuda.get_device_capability(device)[0] == 9
+
+
+def shape_fits(N_Q: int, N_K: int, D: int, causal: bool, window: int) -> bool:
+    """Whether this kernel takes the shape: head dims from 33 to 128, 64 queries or more, no window.
+
+    If causal, the keys must outnumber the queries by a multiple of 64, 0 included: then each
+    warpgroup meets its diagonal in one tile, and every query sees a key.
+    """
+    beyond = N_K - N_Q
+    diagonal_fits = not causal or (beyond >= 0 and beyond % 64 == 0)
+    return 32 < D <= 128 and N_Q >= 64 and window == 0 and diagonal_fits
+
+
+def hopper_fits(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, causal: bool, window: int
+) -> bool:
+    """Whether this kernel takes the case: 16-bit tensors that TMA can fetch, of a shape that fits.
+
+    All others go to the kernel of `kernels/flash_attention.py`.
+    """
+    N_Q, N_K, D = q.shape[2], k.shape[2], q.shape[3]
+    shape = shape_fits(N_Q, N_K, D, causal, window)
+    return shape and on_hopper(q.device) and tma_fits(q, k, v, out)
+
+
+# --8<-- [end:fits]
+
+
+# --8<-- [start:launch]
+def descriptor(x: torch.Tensor, rows: int, columns: int) -> TensorDescriptor:
+    """Return what TMA needs to fetch tiles of (rows, columns) of x (B, H, N, D)."""
+    block = [1, 1, rows, columns]
+    dtype = gl.float16 if x.dtype == torch.float16 else gl.bfloat16
+    layout = gl.NVMMASharedLayout.get_default_for(block, dtype)
+    return TensorDescriptor(x, list(x.shape), list(x.stride()), block, layout)
+
+
+@lru_cache(maxsize=64)
+def table_on(device: torch.device, *arguments: object) -> torch.Tensor:
+    """Return the schedule as int32 (programs, width); made once for each kind of launch."""
+    return torch.tensor(schedule(*arguments), dtype=torch.int32, device=device)
+
+
+def forward_hopper(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor,
+    causal: bool, scale: float,
+) -> None:  # fmt: skip
+    """Fill out and lse; arguments as `flash_attention` has checked them, and as `hopper_fits`."""
+    (B, H, N_Q, D), (H_KV, N_K) = q.shape, k.shape[1:3]
+    BLOCK_D = 64 if D <= 64 else 128
+    BLOCK_M, BLOCK_N, consumers, stages, registers = CONFIGS[BLOCK_D]
+    tiles = triton.cdiv(N_Q, BLOCK_M)
+    key_tiles = triton.cdiv(N_K, BLOCK_N)
+    ends = [(tile + 1) * BLOCK_M + N_K - N_Q if causal else N_K for tile in range(tiles)]
+    # A tile costs about one and a half key tiles beside its products.
+    costs = tuple(min(key_tiles, triton.cdiv(end, BLOCK_N)) + 1.5 for end in ends)
+    sms = torch.cuda.get_device_properties(q.device).multi_processor_count
+    programs = min(sms, B * H * tiles)
+    table = table_on(q.device, B * H, tiles, costs, heads_in_l2(q, k), programs)
+    flash_attention_hopper_kernel[(programs,)](
+        descriptor(q, 64, BLOCK_D), descriptor(k, BLOCK_N, BLOCK_D),
+        descriptor(v, BLOCK_N, BLOCK_D), descriptor(out, 64, BLOCK_D), lse,
+        table, table.shape[1], tiles, H, H // H_KV, N_Q, N_K, scale / math.log(2),
+        BLOCK_M, BLOCK_N, consumers, stages, registers, causal, N_K % BLOCK_N > 0, num_warps=4,
+    )  # fmt: skip
+
+
+# --8<-- [end:launch]
