@@ -55,18 +55,14 @@ def _rows(result: Any) -> list[Counted]:
         return []
     run, device = result["run"], result["device"]
     origin = f"{device['name']}, {run['date'][:10]}, commit {run['commit'][:10]}"
-    return [
-        Counted(
-            row["implementation"],
-            row["pass"],
-            row["dtype"],
-            dict(row["shape"]),
-            *(_count(row, field) for field in FIELDS),
-            None if row.get("issued_bytes") is None else _count(row, "issued_bytes"),
-            origin,
-        )
-        for row in result["counters"]
-    ]
+    return [_counted(row, origin) for row in result["counters"]]
+
+
+def _counted(row: Any, origin: str) -> Counted:
+    model, read, written, l2 = (_count(row, field) for field in FIELDS)
+    issued = None if row.get("issued_bytes") is None else _count(row, "issued_bytes")
+    case = (row["implementation"], row["pass"], row["dtype"], dict(row["shape"]))
+    return Counted(*case, model, read, written, l2, issued, origin)
 
 
 def _count(row: Any, name: str) -> int:
