@@ -25,6 +25,7 @@ from sitebuild.kernel_results import (
     ceiling_name,
     device,
     each,
+    framed,
     label,
     rates,
     results,
@@ -76,7 +77,7 @@ def overview(folder: Path = RESULTS) -> str:
     if not rows:
         return ABSENT
     head = ("Kernel", "Device", "Cases", "Of the ceiling", "Over the best peer", "Largest case")
-    return table(head, rows)
+    return framed(table(head, rows))
 
 
 def _answer(result: Result) -> str:

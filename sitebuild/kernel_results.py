@@ -44,8 +44,13 @@ def each(stem: str, render: Callable[[Result], str], folder: Path = RESULTS, pag
         head = [f"**{escape(device(result))}**"] if len(found) > 1 else []
         warning = [f"{STALE}\n{{ .stale }}"] if is_stale(result) else []
         parts = [*head, *warning, render(result), origin(result, page)]
-        blocks.append("\n\n".join(['<div class="measured" markdown="1">', *parts, "</div>"]))
+        blocks.append(framed("\n\n".join(parts)))
     return "\n\n".join(blocks) or ABSENT
+
+
+def framed(content: str) -> str:
+    """Return Markdown in the frame that its tables take their look from."""
+    return f'<div class="measured" markdown="1">\n\n{content}\n\n</div>'
 
 
 def mark(found: Sequence[Result]) -> str:
@@ -97,7 +102,8 @@ def reading_order(row: Row) -> tuple[int, ...]:
     shape = row["shape"]
     if "D" in shape:
         group = shape["H"] // max(1, shape["H_KV"])
-        return int(shape["causal"]), shape["D"], group, shape["N_K"], shape["B"], shape["H"]
+        options = int(shape["causal"]), shape["D"], group, shape["H"]
+        return *options, shape["N_K"], shape["B"]
     return -row["model_bytes"].bit_length(), shape["N"], shape["M"], shape.get("K", 0)
 
 

@@ -5,6 +5,7 @@ Long tables are folded; what a reader needs first is on the page's head (`kernel
 
 from pathlib import Path
 from textwrap import indent
+from typing import Any
 
 from sitebuild.kernel_results import (
     ABSENT,
@@ -24,6 +25,8 @@ from sitebuild.kernel_results import (
     table,
     unit_of,
 )
+
+VARYING = ("B", "M", "N", "K", "N_Q", "N_K")  # sizes that a sweep changes
 
 
 def exactness(stem: str, folder: Path = RESULTS) -> str:
@@ -122,22 +125,31 @@ def _speed_table(result: Result, direction: str, dtype: str, rows: list[Row]) ->
     by_flop = result["kernel"] in BY_FLOP
     timed = sorted((row for row in rows if "us" in row), key=reading_order)
     names = list(dict.fromkeys(r["implementation"] for r in rows if "us" in r))
-    shapes: dict[str, dict[str, Row]] = {}
+    shapes: dict[tuple[str, str], dict[str, Row]] = {}
     for row in timed:
-        shapes.setdefault(label(row["shape"]), {})[row["implementation"]] = row
-    lines = []
-    for case, found in shapes.items():
+        shapes.setdefault(_group_and_case(row["shape"]), {})[row["implementation"]] = row
+    lines, group = [], ""
+    for (options, case), found in shapes.items():
+        if options != group:
+            group = options
+            lines.append([f"**{group}**", *[""] * (len(names) + 3)])
         fastest = min((r["us"][1] for n, r in found.items() if n != "copy"), default=0.0)
         cells = [_rate_cell(found.get(name), by_flop, fastest) for name in names]
         ours = found.get("ours")
         lines.append([case, *cells, *(_shares(result, ours) if ours else ("–", "–", "–"))])
     over = ceiling_name(result)
-    head = ("Case", *names, "ours / best peer", f"ours / {over}", "ours / data sheet")
+    head = ("Case", *names, "over best peer", f"of {over}", "of data sheet")
     notes = f"{unit_of(result)}: the median, below it the 20 and 80 % quantiles; bold is fastest."
     if any("†" in cell for line in lines for cell in line):
         notes += f" † under {LAUNCH_BOUND_US:.0f} us, mostly launch: no speed-up is claimed."
-    title = f"{direction}, {dtype}: all {len(lines)} cases, {unit_of(result)}"
+    title = f"{direction}, {dtype}: all {len(shapes)} cases, {unit_of(result)}"
     return folded(title, f"{table(head, lines)}\n\n{notes}")
+
+
+def _group_and_case(shape: dict[str, Any]) -> tuple[str, str]:
+    """Return a shape in two parts: the options that many cases share, and the sizes that vary."""
+    sizes = {name: size for name, size in shape.items() if name in VARYING}
+    return label({n: s for n, s in shape.items() if n not in VARYING}), label(sizes)
 
 
 def _shares(result: Result, ours: Row) -> tuple[str, str, str]:

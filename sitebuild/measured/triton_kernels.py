@@ -24,7 +24,7 @@ def _rows(result: Result) -> str:
     every = [r for one in picked for r in same_case(result, one.row)]
     peers = list(dict.fromkeys(r["implementation"] for r in every))
     lines = [_line(result, one, peers) for one in picked]
-    return table(("bf16, GB/s of model bytes", *peers, "ours / copy"), lines)
+    return table(("bf16, GB/s of model bytes", *peers, "of the copy"), lines)
 
 
 def _line(result: Result, one: Standing, peers: list[str]) -> list[str]:
