@@ -1,23 +1,27 @@
-"""The measured part of a kernel page, as Markdown from the result files of all devices.
+"""The captured results of all devices: which there are, their rates, marks and provenance.
 
-Every rate and ratio is computed here from stored times and counts. Without a file a page says
-that nothing is captured; with a file of other code it says that its tables are stale.
+Every rate and ratio on a page is computed here from stored times and counts. Where no file is, a
+page says that nothing is captured; where the code has changed since, all that it shows is marked.
 """
 
 from collections.abc import Callable, Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 
 from kernels.bench.rates import data_sheet, gb_per_s, peak_flops, tflop_per_s
 from kernels.bench.schema import read
 from kernels.bench.stale import is_stale
+from kernels.bench.store import slug
 
 RESULTS = Path(__file__).resolve().parent.parent / "kernels" / "results"
 ABSENT = "Not captured yet."
-STALE = "**Stale.** The kernel's code has changed since this was measured."
+STALE = "Stale: the kernel's code has changed since this was measured."
 STEMS = ("softmax", "rms_norm", "matmul", "flash_attention", "flash_decode")
 BY_FLOP = ("matmul", "flash_attention")  # their rate is TFLOP/s, that of the others GB/s
 LAUNCH_BOUND_US = 10.0
+# bits of NVML's clocks throttle reasons that name a cause
+THROTTLE = {0x4: "the power cap", 0x8: "the hardware", 0x20: "heat", 0x40: "heat"}
 Result = dict[str, Any]
 Row = dict[str, Any]
 
@@ -27,72 +31,59 @@ def results(stem: str, folder: Path = RESULTS) -> list[Result]:
     return [read(path) for path in sorted(folder.glob(f"{stem}.*.json"))]
 
 
-def page(stem: str, folder: Path = RESULTS) -> str:
-    """Return all tables of a kernel page under one heading each."""
-    sections = {
-        "Exactness": exactness,
-        "Traffic": traffic,
-        "Speed": speed,
-    }
-    parts = [f"## {title}\n\n{render(stem, folder)}" for title, render in sections.items()]
-    if any(result["launches"] for result in results(stem, folder)):
-        parts.append(f"## Launch overhead\n\n{launches(stem, folder)}")
-    return "\n\n".join(parts)
+def each(stem: str, render: Callable[[Result], str], folder: Path = RESULTS, page: str = "") -> str:
+    """Return what `render` makes of each result, under its mark and above where it comes from.
+
+    Parameters
+    ----------
+    page : the page that holds the circumstances, where it is another.
+    """
+    found = results(stem, folder)
+    blocks = []
+    for result in found:
+        head = [f"**{escape(device(result))}**"] if len(found) > 1 else []
+        warning = [f"{STALE}\n{{ .stale }}"] if is_stale(result) else []
+        parts = [*head, *warning, render(result), origin(result, page)]
+        blocks.append(framed("\n\n".join(parts)))
+    return "\n\n".join(blocks) or ABSENT
 
 
-def exactness(stem: str, folder: Path = RESULTS) -> str:
-    """Return the largest errors against float64, ours beside the ordinary computation's."""
-    return _each(stem, folder, _exactness)
+def framed(content: str) -> str:
+    """Return Markdown in the frame that its tables take their look from."""
+    return f'<div class="measured" markdown="1">\n\n{content}\n\n</div>'
 
 
-def traffic(stem: str, folder: Path = RESULTS) -> str:
-    """Return compulsory, issued and counted bytes of each counted case."""
-    return _each(stem, folder, _traffic)
+def mark(found: Sequence[Result]) -> str:
+    """Return the warning that a figure of these results carries, empty for fresh ones."""
+    return STALE if any(is_stale(result) for result in found) else ""
 
 
-def speed(stem: str, folder: Path = RESULTS) -> str:
-    """Return the rate of each implementation, with its spread and our share of the ceilings."""
-    return _each(stem, folder, _speed)
+def device(result: Result) -> str:
+    return str(result["device"]["name"])
 
 
-def launches(stem: str, folder: Path = RESULTS) -> str:
-    """Return the time of one call among equal calls, with and without a CUDA graph."""
-    return _each(stem, folder, _launches)
+def anchor(result: Result) -> str:
+    """Return the device as it stands in an id of a page."""
+    return slug(device(result)).replace("_", "-")
 
 
-def overview(folder: Path = RESULTS) -> str:
-    """Return one table of all kernels: our best rate on each device, and the best peer there."""
-    rows = []
-    for stem in STEMS:
-        for result in results(stem, folder):
-            if (best := best_case(result)) is not None:
-                rows.append(_overview_row(stem, result, best))
-    if not rows:
-        return ABSENT
-    head = ("Kernel", "Device", "Case", "Ours", "Share of ceiling", "Best peer", "Ours / peer")
-    return table(head, rows)
+def moment(result: Result) -> str:
+    """Return the day of a result and the commit that was measured."""
+    run = result["run"]
+    changed = ", with changes that are not in it" if run["dirty"] else ""
+    return f"{run['date'][:10]}, commit {run['commit'][:10]}{changed}"
 
 
-def caption(result: Result) -> str:
-    """Return device, date, commit, versions and the command to reproduce."""
-    run, device = result["run"], result["device"]
-    named = ("torch", "triton", "cuda", "ptxas", "python")
-    versions = ", ".join(f"{name} {run[name]}" for name in named if run[name])
-    changed = {True: ", with changes that are not in it", False: "", None: ""}[run["dirty"]]
-    clocks = [
-        s["clocks"]["sm_mhz"] for s in result["sessions"] if (s["clocks"] or {}).get("sm_mhz")
-    ]
-    clock = f", SM clock {min(c['min'] for c in clocks):.0f} to {max(c['max'] for c in clocks):.0f} MHz" if clocks else ""  # fmt: skip  # noqa: E501
-    driver = f", driver {device['driver']}" if device["driver"] else ""
-    watts = f", limit {device['power_limit_w']:.0f} W" if device["power_limit_w"] else ""
-    left = (
-        f" {run['left']} steps of the job were left when this was written." if run["left"] else ""
-    )
-    return (
-        f"Captured on {device['name']}{driver}{watts}{clock}; {run['date'][:10]}, commit "
-        f"{run['commit'][:10]}{changed}; {versions}. L2 {result['method']['l2']}; "
-        f"reproduce with `{run['command']}`.{left}"
-    )
+def origin(result: Result, page: str = "") -> str:
+    """Return the line under a part of a page: device, day, commit and where the rest is."""
+    # HTML, because markdown-exec gives the anchors of each block a prefix of its own
+    where = f'<a href="{page}#captured-on-{anchor(result)}">circumstances</a>'
+    return f"{escape(device(result))}, {moment(result)}; {where}.\n{{ .origin }}"
+
+
+def provenance(stem: str, folder: Path = RESULTS) -> str:
+    """Return for each device all that a result says about how it came about."""
+    return "\n\n".join(_provenance(found) for found in results(stem, folder)) or ABSENT
 
 
 def label(shape: dict[str, Any]) -> str:
@@ -104,6 +95,16 @@ def label(shape: dict[str, Any]) -> str:
             sizes = {joint if name == one else name: size for name, size in sizes.items()}
     parts = (n if s is True else f"{n}{s}" for n, s in sizes.items() if s is not False)
     return " ".join(parts)
+
+
+def reading_order(row: Row) -> tuple[int, ...]:
+    """Sort attention by its options, then by keys; other cases from large to small, then by N."""
+    shape = row["shape"]
+    if "D" in shape:
+        group = shape["H"] // max(1, shape["H_KV"])
+        options = int(shape["causal"]), shape["D"], group, shape["H"]
+        return *options, shape["N_K"], shape["B"]
+    return -row["model_bytes"].bit_length(), shape["N"], shape["M"], shape.get("K", 0)
 
 
 def rates(row: Row, by_flop: bool) -> tuple[float, float, float]:
@@ -119,7 +120,7 @@ def ceiling(result: Result, row: Row) -> float:
     if result["kernel"] in BY_FLOP:
         return float(result["sessions"][row["session"]]["ceilings"]["matmul_tflop_s"])
     for other in result["rows"]:
-        if other["implementation"] == "copy" and "us" in other and _case(other) == _case(row):
+        if other["implementation"] == "copy" and "us" in other and case_of(other) == case_of(row):
             return rates(other, False)[0]
     return float(result["sessions"][row["session"]]["ceilings"]["copy_gb_s"])
 
@@ -127,10 +128,30 @@ def ceiling(result: Result, row: Row) -> float:
 def peak(result: Result, row: Row) -> float | None:
     """Return the data sheet's rate in the unit of this kernel, or None for an unknown device."""
     if result["kernel"] in BY_FLOP:
-        flops = peak_flops(result["device"]["name"], row["dtype"])
+        flops = peak_flops(device(result), row["dtype"])
         return flops / 1e12 if flops else None
-    rate = data_sheet(result["device"]["name"], "hbm_rate")
+    rate = data_sheet(device(result), "hbm_rate")
     return rate / 1e9 if rate else None
+
+
+def unit_of(result: Result) -> str:
+    return "TFLOP/s" if result["kernel"] in BY_FLOP else "GB/s"
+
+
+def ceiling_name(result: Result) -> str:
+    return "matrix product" if result["kernel"] in BY_FLOP else "copy"
+
+
+def is_ours(name: str) -> bool:
+    """Return whether an implementation is this project's, in whichever language."""
+    return name.split("-")[0] == "ours"
+
+
+def best_peer(result: Result, row: Row) -> Row | None:
+    """Return the fastest timed row of somebody else on the same case."""
+    others = [r for r in same_case(result, row) if not is_ours(r["implementation"])]
+    others = [r for r in others if r["implementation"] != "copy"]
+    return min(others, key=lambda r: float(r["us"][1]), default=None)
 
 
 def best_case(result: Result) -> Row | None:
@@ -142,7 +163,12 @@ def best_case(result: Result) -> Row | None:
 
 def same_case(result: Result, row: Row) -> list[Row]:
     """Return the timed rows of all implementations on the case of `row`."""
-    return [r for r in result["rows"] if "us" in r and _case(r) == _case(row)]
+    return [r for r in result["rows"] if "us" in r and case_of(r) == case_of(row)]
+
+
+def case_of(row: Row) -> tuple[str, str, tuple[tuple[str, Any], ...]]:
+    """Return what tells one case from another: direction, data type and shape."""
+    return row["pass"], row["dtype"], tuple(sorted(row["shape"].items()))
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -151,144 +177,43 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines + [f"| {' | '.join(row)} |" for row in rows])
 
 
-def _each(stem: str, folder: Path, render: Callable[[Result], str]) -> str:
-    blocks = []
-    for result in results(stem, folder):
-        mark = [STALE] if is_stale(result) else []
-        blocks.append("\n\n".join([*mark, render(result), f"*{caption(result)}*"]))
-    return "\n\n".join(blocks) or ABSENT
-
-
-def _case(row: Row) -> tuple[str, str, tuple[tuple[str, Any], ...]]:
-    return row["pass"], row["dtype"], tuple(sorted(row["shape"].items()))
-
-
-def _exactness(result: Result) -> str:
-    rows = []
-    groups: dict[tuple[str, str, str], list[Row]] = {}
-    for row in result["exactness"]:
-        groups.setdefault((row["pass"], row["dtype"], row["output"]), []).append(row)
-    for (direction, dtype, output), members in groups.items():
-        ours = [row for row in members if row["implementation"] == "ours"]
-        if not ours:
-            continue
-        known = [row for row in ours if row["error"] is not None]
-        worst = max(known, key=lambda row: row["error"] / (row["tolerance"] or 1), default=None)
-        eager = worst["eager_error"] if worst else None
-        cells = [f"{worst['error']:.1e}" if worst else "not finite"]
-        cells += ["–" if eager is None else f"{eager:.1e}"]
-        cells += [f"{worst['tolerance']:.1e}" if worst else "–"]
-        cells += [label(worst["shape"]) if worst else "–"]
-        passed = f"{sum(row['passed'] for row in ours)} of {len(ours)}"
-        rows.append([f"{output}, {direction}", dtype, *cells, passed])
-    head = ("Output", "dtype", "Ours", "Eager", "Allowed", "Case nearest to the limit", "Passed")
-    text = table(head, rows) if rows else "No case was checked."
-    return f"{text}\n\nErrors are the largest absolute differences from float64."
-
-
-def _traffic(result: Result) -> str:
-    if isinstance(result["counters"], str):
-        return f"Not counted: {result['counters']}."
-    rows = []
-    for row in result["counters"]:
-        counted = row["dram_read"] + row["dram_write"]
-        sizes = ("model_bytes", "issued_bytes", "dram_read", "dram_write", "l2_bytes")
-        cells = ["–" if row[name] is None else f"{row[name] / 1e6:,.2f}" for name in sizes]
-        ratio = f"{counted / row['model_bytes']:.3f}" if row["model_bytes"] else "–"
-        rows.append([f"{row['implementation']} {label(row['shape'])}", *cells, ratio])
-    head = ("MB", "Model", "Issued", "DRAM read", "DRAM written", "L2", "DRAM / model")
-    reasons = [
-        f"- {row['implementation']} {label(row['shape'])}: not counted, {row['reason']}"
-        for row in result["uncounted"]
+def _provenance(result: Result) -> str:
+    run, found, name = result["run"], result["device"], escape(device(result))
+    named = ("torch", "triton", "cuda", "ptxas", "liger", "python")
+    l2 = f"L2 {found['l2_bytes'] / 1e6:.0f} MB" if found["l2_bytes"] else ""
+    watts = f"power limit {found['power_limit_w']:.0f} W" if found["power_limit_w"] else ""
+    driver = f"driver {found['driver']}" if found["driver"] else ""
+    method = result["method"]
+    left = f"; {run['left']} steps of the job were left then" if run["left"] else ""
+    rows = [
+        ("Device", ", ".join(part for part in (name, driver, l2, watts) if part)),
+        ("Measured", f"{moment(result)}{left}"),
+        ("Software", ", ".join(f"{key} {run[key]}" for key in named if run.get(key))),
+        ("Clocks", _clocks(result)),
+        ("Ceilings", _ceilings(result)),
+        ("Timing", f"{method['timer']}; L2 {method['l2']}; {method['order']}; {method['inputs']}"),
+        ("Command", f"`{run['command']}`"),
     ]
-    return "\n\n".join([table(head, rows), *(["\n".join(reasons)] if reasons else [])])
+    head = f'<strong id="captured-on-{anchor(result)}">Captured on {name}</strong>'
+    return f"{head}\n\n{table(('', ''), rows).replace('--: ', ':-- ')}"
 
 
-def _speed(result: Result) -> str:
-    groups: dict[tuple[str, str], list[Row]] = {}
-    for row in result["rows"]:
-        groups.setdefault((row["pass"], row["dtype"]), []).append(row)
-    blocks = [_speed_table(result, *key, rows) for key, rows in groups.items()]
-    if faults := _faults(result["rows"]):
-        blocks.append("Not timed:\n\n" + "\n".join(f"- {fault}" for fault in faults))
-    return "\n\n".join(blocks)
+def _clocks(result: Result) -> str:
+    seen = [session["clocks"] for session in result["sessions"] if session["clocks"]]
+    spans = [clocks["sm_mhz"] for clocks in seen if clocks.get("sm_mhz")]
+    if not spans:
+        return "not recorded"
+    bits = [int(x, 16) for clocks in seen for x in clocks.get("throttle_reasons") or []]
+    causes = {name: None for bit, name in THROTTLE.items() if any(bits_ & bit for bits_ in bits)}
+    held = f"; held back at times by {' and '.join(causes)}" if causes else ""
+    low, high = min(s["min"] for s in spans), max(s["max"] for s in spans)
+    return f"SM {low:.0f} to {high:.0f} MHz{held}"
 
 
-def _speed_table(result: Result, direction: str, dtype: str, rows: list[Row]) -> str:
-    by_flop = result["kernel"] in BY_FLOP
-    names = list(dict.fromkeys(row["implementation"] for row in rows))
-    shapes: dict[str, dict[str, Row]] = {}
-    for row in rows:
-        shapes.setdefault(label(row["shape"]), {})[row["implementation"]] = row
-    lines = []
-    for case, found in shapes.items():
-        cells = [_rate_cell(found.get(name), by_flop) for name in names]
-        ours = found.get("ours", {})
-        shares = ["–", "–"]
-        if "us" in ours:
-            mine, top = rates(ours, by_flop)[0], peak(result, ours)
-            shares = [f"{mine / ceiling(result, ours):.0%}", f"{mine / top:.0%}" if top else "–"]
-        lines.append([case, *cells, *shares])
-    unit = "TFLOP/s" if by_flop else "GB/s"
-    over = "matrix product" if by_flop else "copy"
-    head = (f"{direction}, {dtype}, {unit}", *names, f"ours / {over}", "ours / data sheet")
-    notes = "Median, and in brackets the 20 and 80 % quantiles."
-    if any("†" in cell for line in lines for cell in line):
-        notes += f" † under {LAUNCH_BOUND_US:.0f} us, mostly launch: no speed-up is claimed."
-    return f"{table(head, lines)}\n\n{notes}"
-
-
-def _rate_cell(row: Row | None, by_flop: bool) -> str:
-    if row is None or "us" not in row:
-        return "–"
-    middle, low, high = rates(row, by_flop)
-    mark = " †" if row["us"][1] < LAUNCH_BOUND_US else ""
-    return f"{middle:,.0f} ({low:,.0f}–{high:,.0f}){mark}"
-
-
-def _faults(rows: list[Row]) -> list[str]:
-    counts: dict[tuple[str, str], list[str]] = {}
-    for row in rows:
-        if "error" in row:
-            key = row["implementation"], row["error"]
-            counts.setdefault(key, []).append(f"{row['dtype']} {label(row['shape'])}")
-    return [
-        f"{name}, {where[0]}{f' and {len(where) - 1} more' if len(where) > 1 else ''}: `{error}`"
-        for (name, error), where in counts.items()
-    ]
-
-
-def _launches(result: Result) -> str:
-    rows = []
-    for row in result["launches"]:
-        name = f"{row['implementation']} {label(row['shape'])}"
-        if "us" in row:
-            stream, graph = row["us"][1], row["graph_us"][1]
-            rows.append([name, f"{stream:.1f}", f"{graph:.1f}", f"{stream / graph:.1f}"])
-        else:
-            rows.append([name, "–", "–", "–"])
-    return table(("us a call", "Stream", "CUDA graph", "Ratio"), rows) if rows else ABSENT
-
-
-def _overview_row(stem: str, result: Result, ours: Row) -> list[str]:
-    by_flop = stem in BY_FLOP
-    unit = "TFLOP/s" if by_flop else "GB/s"
-    mine = rates(ours, by_flop)[0]
-    peers = [
-        (rates(row, by_flop)[0], row["implementation"])
-        for row in same_case(result, ours)
-        if row["implementation"] not in ("ours", "copy")
-    ]
-    rival, name = max(peers, default=(None, None))
-    beside = [f"{rival:,.0f} {unit}, {name}", f"{mine / rival:.2f}"] if rival else ["–", "–"]
-    stale = " (stale)" if is_stale(result) else ""
-    link = f"[{stem}]({stem}.md){stale}"
-    share = f"{mine / ceiling(result, ours):.0%}"
-    return [
-        link,
-        result["device"]["name"],
-        label(ours["shape"]),
-        f"{mine:,.0f} {unit}",
-        share,
-        *beside,
-    ]
+def _ceilings(result: Result) -> str:
+    found = [session["ceilings"] for session in result["sessions"]]
+    copy, read_, product = (
+        max(ceilings[name] for ceilings in found)
+        for name in ("copy_gb_s", "read_gb_s", "matmul_tflop_s")
+    )
+    return f"copy {copy:,.0f} GB/s, read {read_:,.0f} GB/s, bf16 product {product:,.0f} TFLOP/s"

@@ -6,13 +6,14 @@ Colours are CSS classes, so that a figure follows the colour scheme: `lvl-regist
 
 from collections.abc import Sequence
 from html import escape
-from math import log10
+from math import isfinite, log10
 
 WIDTH = 440  # user units; text of 12 stays readable on a phone and is not huge on a desktop
 
 
 def text(x: float, y: float, content: str, anchor: str = "start", classes: str = "ink") -> str:
     """One line of text with its baseline at (x, y)."""
+    x, y = _places(x=x, y=y)
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" class="{classes}">'
         f"{escape(content)}</text>"
@@ -23,6 +24,8 @@ def rect(
     x: float, y: float, width: float, height: float, classes: str, tooltip: str = "", rx: float = 1
 ) -> str:
     """A rectangle; `tooltip` shows when the pointer rests on it."""
+    x, y = _places(x=x, y=y)
+    width, height, rx = _sizes(width=width, height=height, rx=rx)
     inner = f"<title>{escape(tooltip)}</title>" if tooltip else ""
     return (
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="{rx:g}" '
@@ -31,23 +34,29 @@ def rect(
 
 
 def line(x1: float, y1: float, x2: float, y2: float, classes: str = "line") -> str:
+    x1, y1, x2, y2 = _places(x1=x1, y1=y1, x2=x2, y2=y2)
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{classes}"/>'
 
 
 def circle(x: float, y: float, r: float, classes: str, tooltip: str = "") -> str:
+    x, y = _places(x=x, y=y)
+    (r,) = _sizes(r=r)
     inner = f"<title>{escape(tooltip)}</title>" if tooltip else ""
     return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r:g}" class="{classes}">{inner}</circle>'
 
 
 def polyline(points: Sequence[tuple[float, float]], classes: str = "line") -> str:
-    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    path = " ".join("{:.1f},{:.1f}".format(*_places(x=x, y=y)) for x, y in points)
     return f'<polyline points="{path}" class="{classes}"/>'
 
 
 def log_scale(low: float, high: float, start: float, end: float, value: float) -> float:
     """Map `value` from the logarithmic range [low, high] to the linear range [start, end]."""
+    low, high, value, start, end = _places(low=low, high=high, value=value, start=start, end=end)
     if min(low, high, value) <= 0:
         raise ValueError(f"a log scale needs positive numbers, got {low}, {high}, {value}")
+    if low == high:
+        raise ValueError(f"a log scale needs two different ends, got {low} twice")
     return start + (end - start) * log10(value / low) / log10(high / low)
 
 
@@ -72,6 +81,7 @@ def figure(
     header: Sequence[str],
     rows: Sequence[Sequence[str]],
     caption: str,
+    mark: str = "",
 ) -> str:
     """Return a figure: the drawing with title and description, its caption, its data as a table.
 
@@ -83,10 +93,13 @@ def figure(
     body : SVG elements.
     header, rows : the data behind the drawing, as text.
     caption : one sentence under the drawing, plain text.
+    mark : a warning over the drawing, such as that its data are stale.
     """
     drawing = "".join(body)
+    warning = f'<p class="stale">{escape(mark)}</p>' if mark else ""
+    (height,) = _sizes(height=height)
     return (
-        f'<figure class="figure" id="{name}">'
+        f'<figure class="figure" id="{name}">{warning}'
         f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img" '
         f'aria-labelledby="{name}-title {name}-desc">'
         f'<title id="{name}-title">{escape(title)}</title>'
@@ -95,3 +108,19 @@ def figure(
         f"<details><summary>The same data as a table</summary>{table(header, rows)}</details>"
         "</figure>"
     )
+
+
+def _places(**values: float) -> list[float]:
+    """Return the values. Raises ValueError for one that no drawing can show, by its name."""
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+            raise ValueError(f"{name} must be a finite number, got {value!r}")
+    return list(values.values())
+
+
+def _sizes(**values: float) -> list[float]:
+    """Return the values, none of them negative."""
+    for name, value in values.items():
+        if not _places(**{name: value})[0] >= 0:
+            raise ValueError(f"{name} must be at least 0, got {value!r}")
+    return list(values.values())

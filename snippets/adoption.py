@@ -19,6 +19,7 @@ EFFORT = {"library": (0.1, 0.0), "own": (3.0, 0.25)}
 # --8<-- [start:adoption]
 def speedup_of_step(share: float, speedup: float) -> float:
     """Amdahl's law: how many times as fast a step gets when `share` of it gets `speedup`."""
+    _numbers(share=share, speedup=speedup)
     _require(0 <= share <= 1, f"share must lie between 0 and 1, got {share}")
     _require(speedup > 0, f"speedup must be above 0, got {speedup}")
     return 1 / ((1 - share) + share / speedup)
@@ -35,6 +36,7 @@ def months_to_break_even(gain: float, gpus: float, build: float, upkeep: float) 
     `gain` is how many times as fast the step gets, `build` is in GPU-months, `upkeep` in
     GPU-months a month.
     """
+    _numbers(gain=gain, gpus=gpus, build=build, upkeep=upkeep)
     _require(gain > 0, f"gain must be above 0, got {gain}")
     for name, value in {"gpus": gpus, "build": build, "upkeep": upkeep}.items():
         _require(0 <= value < inf, f"{name} must be at least 0 and finite, got {value}")
@@ -43,6 +45,11 @@ def months_to_break_even(gain: float, gpus: float, build: float, upkeep: float) 
 
 
 # --8<-- [end:adoption]
+
+
+def _numbers(**values: float) -> None:
+    for name, value in values.items():
+        _require(type(value) in (int, float), f"{name} must be a number, got {value!r}")
 
 
 def _require(fulfilled: bool, complaint: str) -> None:

@@ -49,8 +49,7 @@ def bytes_of(tensors: str, n: int, d: int, e: int = 2) -> int:
 def flop(products: int, n: int, d: int) -> int:
     """FLOP of so many N x N x d matrix products, a multiply and an add for each term."""
     check_sizes(n=n, d=d)
-    if type(products) is not int or products < 0:
-        raise ValueError(f"products must be an integer of at least 0, got {products!r}")
+    check_sizes(0, products=products)
     return products * 2 * n * n * d
 
 

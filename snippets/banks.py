@@ -8,6 +8,8 @@ Run it: `python -m snippets.banks`
 
 from collections.abc import Callable, Iterable
 
+from snippets.naive_attention import check_sizes
+
 BANKS = 32  # each four bytes wide; word w lies in bank w % 32 (CUDA programming guide)
 THREADS = 32  # of a warp
 
@@ -27,16 +29,19 @@ def turns(words: Iterable[int]) -> int:
 
 def plain(row: int, column: int) -> int:
     """Word of an element of a tile 32 words wide."""
+    check_sizes(0, row=row, column=column)
     return row * BANKS + column
 
 
 def padded(row: int, column: int) -> int:
     """The same with one unused word at the end of each row."""
+    check_sizes(0, row=row, column=column)
     return row * (BANKS + 1) + column
 
 
 def swizzled(row: int, column: int) -> int:
     """The same with each row's columns in another order, no word unused."""
+    check_sizes(0, row=row, column=column)
     return row * BANKS + (column ^ row) % BANKS
 
 

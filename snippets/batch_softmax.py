@@ -16,12 +16,18 @@ Rows = Sequence[Sequence[float]]
 
 
 def check(scores: Sequence[float], values: Rows, **sizes: int) -> None:
-    """Raise ValueError unless each score is a number or -inf with its value, sizes are >= 1."""
+    """Raise ValueError unless scores are numbers or -inf, values are numbers, sizes are >= 1."""
     check_sizes(**sizes)
     if len(scores) != len(values):
         raise ValueError(f"one value a score: got {len(scores)} scores, {len(values)} values")
-    if not all(score < math.inf for score in scores):
+    if not all(is_number(score) and score < math.inf for score in scores):
         raise ValueError(f"scores must be finite or -inf, got {list(scores)}")
+    if not all(is_number(x) for row in values for x in row):
+        raise ValueError(f"values must be rows of numbers, got {[list(row) for row in values]}")
+
+
+def is_number(x: object) -> bool:
+    return isinstance(x, int | float) and not isinstance(x, bool)
 
 
 # --8<-- [start:batch]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 RESULTS = Path(__file__).resolve().parent.parent / "kernels" / "results"
-FIELDS = ("model_bytes", "dram_read", "dram_write")
+FIELDS = ("model_bytes", "dram_read", "dram_write", "l2_bytes")
 
 
 class Counted(NamedTuple):
@@ -20,17 +20,17 @@ class Counted(NamedTuple):
     dtype: str
     shape: dict[str, int]
     model_bytes: int  # by the model in the kernel's own file
-    issued_bytes: int | None  # by the tiles that ran, where the file knows them
     read: int  # bytes from HBM
     written: int  # bytes to HBM
+    l2: int  # bytes through the L2, its own traffic with HBM included
+    issued_bytes: int | None  # by the tiles that ran; a library's are not known
     origin: str  # device, date and commit
 
-    def label(self) -> str:  # as in `ours B4 H16 N4096 D64 causal`
+    def case(self) -> str:  # as in `B4 H16 N4096 D64 causal`
         same = {"H_KV": "H", "N_K": "N_Q"}  # shown where the two differ
         shape = {n: s for n, s in self.shape.items() if s != self.shape.get(same.get(n, ""))}
-        sizes = [name if size is True else f"{name}{size}" for name, size in shape.items()]
-        text = " ".join([self.implementation, *sizes]).replace(" causalFalse", "")
-        return text if "N_K" in shape else text.replace(" N_Q", " N")
+        text = " ".join(n if s is True else f"{n}{s}" for n, s in shape.items() if s is not False)
+        return text if "N_K" in shape else text.replace("N_Q", "N")
 
 
 # --8<-- [start:counters]
@@ -55,19 +55,14 @@ def _rows(result: Any) -> list[Counted]:
         return []
     run, device = result["run"], result["device"]
     origin = f"{device['name']}, {run['date'][:10]}, commit {run['commit'][:10]}"
-    issued = {_case(row): row.get("issued_bytes") for row in result["rows"]}
-    counted = []
-    for row in result["counters"]:
-        name, direction, dtype, _ = case = _case(row)
-        model, read, written = (_count(row, field) for field in FIELDS)
-        sizes = (model, issued.get(case), read, written)
-        counted.append(Counted(name, direction, dtype, dict(row["shape"]), *sizes, origin))
-    return counted
+    return [_counted(row, origin) for row in result["counters"]]
 
 
-def _case(row: Any) -> tuple[str, str, str, str]:
-    shape = json.dumps(row["shape"], sort_keys=True)
-    return row["implementation"], row["pass"], row["dtype"], shape
+def _counted(row: Any, origin: str) -> Counted:
+    model, read, written, l2 = (_count(row, field) for field in FIELDS)
+    issued = None if row.get("issued_bytes") is None else _count(row, "issued_bytes")
+    case = (row["implementation"], row["pass"], row["dtype"], dict(row["shape"]))
+    return Counted(*case, model, read, written, l2, issued, origin)
 
 
 def _count(row: Any, name: str) -> int:
@@ -82,7 +77,8 @@ def _refuse(constant: str) -> None:
 
 def main() -> None:
     for row in (rows := counters("flash_attention")):
-        print(f"{row.label():36} {row.read / 1e6:12.2f} {row.written / 1e6:12.2f} MB")
+        name = f"{row.implementation} {row.case()}"
+        print(f"{name:36} {row.read / 1e6:12.2f} {row.written / 1e6:12.2f} MB")
     print(f"{len(rows)} counted rows" if rows else "not captured yet")
 
 

@@ -27,6 +27,7 @@ class Step(NamedTuple):
 
 def tiles(n: int, size: int) -> list[range]:
     """Cut n rows into ranges of `size`; the last may be shorter."""
+    check_sizes(n=n, size=size)
     return [range(n)[i : i + size] for i in range(0, n, size)]
 
 

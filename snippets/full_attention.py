@@ -9,7 +9,7 @@ Run it: `python -m snippets.full_attention`
 from collections.abc import Sequence
 from math import inf, sqrt
 
-from snippets.batch_softmax import Rows, batch
+from snippets.batch_softmax import Rows, batch, is_number
 
 Q = [[2.0, 0.0, 0.0, 0.0], [0.0, 2.0, 0.0, 0.0], [0.0, 0.0, 2.0, 0.0], [1.0, 1.0, 1.0, 1.0]]
 K = [[1.0, 3.0, 0.0, 0.0], [0.0, 1.0, 1.0, 2.0], [3.0, 0.0, 1.0, 0.0], [2.0, 0.0, 2.0, 0.0]]
@@ -17,7 +17,7 @@ V = [[4.0, 0.0], [0.0, 4.0], [8.0, 0.0], [0.0, 8.0]]
 
 
 def check_shapes(q: Rows, k: Rows, v: Rows) -> None:
-    """Raise ValueError unless q is (N, d), k (M, d) and v (M, columns), none of them empty."""
+    """Raise ValueError unless q is (N, d), k (M, d), v (M, columns) of numbers, none empty."""
     lengths = [sorted({len(row) for row in rows}) for rows in (q, k, v)]
     if any(len(found) != 1 or found[0] == 0 for found in lengths):
         raise ValueError(f"q, k and v need rows of one length each, got lengths {lengths}")
@@ -25,6 +25,9 @@ def check_shapes(q: Rows, k: Rows, v: Rows) -> None:
         raise ValueError(f"q and k must have rows alike, got {lengths[0][0]} and {lengths[1][0]}")
     if len(k) != len(v):
         raise ValueError(f"one value a key: got {len(k)} keys, {len(v)} values")
+    for x in (x for rows in (q, k, v) for row in rows for x in row):
+        if not is_number(x):
+            raise ValueError(f"q, k and v must hold numbers, got {x!r}")
 
 
 # --8<-- [start:full]

@@ -6,6 +6,8 @@ loads only 4 times; how near HBM comes to the floor depends on the L2, and only 
 Run it: `python -m snippets.hbm_traffic`
 """
 
+from collections.abc import Iterator
+
 from snippets.captured import Counted, counters
 from snippets.naive_attention import check_sizes
 
@@ -40,16 +42,19 @@ def attention_flops(N: int, d: int) -> int:
 # --8<-- [end:traffic]
 
 
-def comparison(rows: list[Counted]) -> list[tuple[str, str, str, str]]:
-    """Case, compulsory, issued and measured MB as text: one line for each captured count."""
+def comparison(rows: list[Counted]) -> Iterator[str]:
+    """Model, issued, DRAM and L2 bytes of each captured count as lines of text, by case."""
     if not rows:
-        cases = [(f"1 head, N={N}, d=64", N) for N in (1024, 4096, 16384)]
-        absent = "not captured yet"
-        return [(c, mb(compulsory_bytes(N, 64)), mb(issued_bytes(N, 64)), absent) for c, N in cases]
-    return [
-        (row.label(), mb(row.model_bytes), mb(row.issued_bytes), mb(row.read + row.written))
-        for row in rows
-    ]
+        yield "not captured yet; the models alone, one head"
+        for N in (1024, 4096, 16384):
+            yield f"  N={N:<10} {mb(compulsory_bytes(N, 64)):>9} {mb(issued_bytes(N, 64)):>9}"
+    case = ""
+    for row in rows:
+        if row.case() != case:
+            yield (case := row.case())
+        dram = row.read + row.written
+        cells = [f"{mb(count):>9}" for count in (row.model_bytes, row.issued_bytes, dram, row.l2)]
+        yield f"  {row.implementation:12} {' '.join(cells)} {dram / row.model_bytes:8.3f}"
 
 
 def mb(count: int | None) -> str:
@@ -68,9 +73,9 @@ def main() -> None:
                 f" {mb(issued):>12} {naive / issued:6.2f}"
             )
     rows = [row for row in counters("flash_attention") if row.direction == "forward"]
-    print(f"\n{'forward, MB':35} {'model':>9} {'issued':>9} {'measured':>10}")
-    for case, floor_mb, issued_mb, measured_mb in comparison(rows):
-        print(f"{case:35} {floor_mb:>9} {issued_mb:>9} {measured_mb:>10}")
+    print(f"\n{'forward, MB':14} {'model':>9} {'issued':>9} {'DRAM':>9} {'L2':>9} DRAM / model")
+    for line in comparison(rows):
+        print(line)
     for origin in dict.fromkeys(row.origin for row in rows):
         print(f"captured on {origin}")
 

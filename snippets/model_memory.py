@@ -18,8 +18,8 @@ class Tensor:
 
     def __init__(self, memory: list[float], start: int, size: int) -> None:
         check_sizes(size=size)
-        if not 0 <= start <= len(memory) - size:
-            raise ValueError(f"start must be in 0..{len(memory) - size}, got {start}")
+        if type(start) is not int or not 0 <= start <= len(memory) - size:
+            raise ValueError(f"start must be in 0..{len(memory) - size}, got {start!r}")
         self.memory, self.start, self.size = memory, start, size
         self.loaded: list[int] = []
         self.stored: list[int] = []
@@ -49,6 +49,8 @@ class Tensor:
         return [off for off in offsets if not 0 <= off < self.size]
 
     def _address(self, offset: int) -> int:
+        if type(offset) is not int:
+            raise ValueError(f"an offset must be an integer, got {offset!r}")
         if not 0 <= self.start + offset < len(self.memory):
             raise ValueError(
                 f"illegal address {self.start + offset}, memory has {len(self.memory)} elements"

@@ -53,11 +53,11 @@ def intensity(step: Step) -> float:
 # --8<-- [end:ledger]
 
 
-def check_sizes(**sizes: int) -> None:
-    """Raise ValueError for the first size that is not an integer of at least 1."""
+def check_sizes(least: int = 1, /, **sizes: int) -> None:
+    """Raise ValueError for the first size that is not an integer of at least `least`."""
     for name, size in sizes.items():
-        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
-            raise ValueError(f"{name} must be an integer of at least 1, got {size!r}")
+        if not isinstance(size, int) or isinstance(size, bool) or size < least:
+            raise ValueError(f"{name} must be an integer of at least {least}, got {size!r}")
 
 
 def main() -> None:

@@ -1,7 +1,6 @@
 """Softmax-weighted sums one tile at a time, equal to the whole-row result to ten decimals.
 
-What to notice: a tile with a larger maximum shrinks the earlier sums, and no score is read again;
-a tile that is masked throughout changes nothing, and an empty row gives 0 with LSE -inf.
+What to notice: a larger maximum shrinks the earlier sums; a tile masked throughout does nothing.
 
 Run it: `python -m snippets.online_softmax`
 """
@@ -11,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from snippets.batch_softmax import Exp, Rows, batch, check
+from snippets.naive_attention import check_sizes
 
 
 # --8<-- [start:state]
@@ -24,6 +24,7 @@ class State(NamedTuple):
 
 def empty(d: int) -> State:
     """Return the state before the first score, for values with `d` columns."""
+    check_sizes(0, d=d)
     return State(-math.inf, 0.0, (0.0,) * d)
 
 
@@ -37,8 +38,7 @@ def update(state: State, scores: Sequence[float], values: Rows, exp: Exp = math.
     total, acc = state.l * rescale, [a * rescale for a in state.acc]
     for score, value in zip(scores, values, strict=True):
         p = exp(score - m)
-        total += p
-        acc = [a + p * v for a, v in zip(acc, value, strict=True)]
+        total, acc = total + p, [a + p * v for a, v in zip(acc, value, strict=True)]
     return State(m, total, tuple(acc))
 
 
@@ -82,8 +82,8 @@ def main() -> None:
         (out,), lse = finish(online(scores, values, tile))
         print(f"{name:23} {tile:4} {batch(scores, values)[0]:14.10f} {out:14.10f} {lse:13.10f}")
     tens = [[10.0 * (i + 1)] for i in range(10)]
-    joined = merge(online(ten[:4], tens[:4], 4), online(ten[4:], tens[4:], 4))
-    print(f"ten scores, first four merged with last six {finish(joined)[0][0]:14.10f}")
+    (out,), _ = finish(merge(online(ten[:4], tens[:4], 4), online(ten[4:], tens[4:], 4)))
+    print(f"ten scores, first four merged with last six {out:14.10f}")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@ What to notice: 32 threads that read neighbouring bf16 numbers need 2 sectors. W
 Run it: `python -m snippets.sectors`
 """
 
+from snippets.naive_attention import check_sizes
+
 SECTOR = 32  # bytes
 WARP = 32  # threads
 
@@ -13,7 +15,8 @@ WARP = 32  # threads
 # --8<-- [start:sectors]
 def sectors_touched(stride: int, itemsize: int = 2, offset: int = 0) -> int:
     """Sectors that one warp touches: thread t loads element offset + t * stride."""
-    _check(stride=(stride, 0), itemsize=(itemsize, 1), offset=(offset, 0))
+    check_sizes(0, stride=stride, offset=offset)
+    check_sizes(itemsize=itemsize)
     touched: set[int] = set()
     for thread in range(WARP):
         first = (offset + thread * stride) * itemsize  # byte
@@ -24,17 +27,12 @@ def sectors_touched(stride: int, itemsize: int = 2, offset: int = 0) -> int:
 
 def share_used(stride: int, itemsize: int = 2, offset: int = 0) -> float:
     """Bytes the warp asked for, each once, over the bytes of its sectors."""
+    fetched = SECTOR * sectors_touched(stride, itemsize, offset)
     asked = itemsize * (WARP if stride else 1)
-    return asked / (SECTOR * sectors_touched(stride, itemsize, offset))
+    return asked / fetched
 
 
 # --8<-- [end:sectors]
-
-
-def _check(**sizes: tuple[int, int]) -> None:
-    for name, (size, least) in sizes.items():
-        if not isinstance(size, int) or isinstance(size, bool) or size < least:
-            raise ValueError(f"{name} must be an integer of at least {least}, got {size!r}")
 
 
 def main() -> None:

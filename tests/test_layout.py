@@ -21,7 +21,10 @@ FIGURES = sorted(
 )
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 KERNELS = sorted(p.stem for p in (ROOT / "docs" / "kernels").glob("*.md") if p.stem != "index")
-BY_KERNEL = {"kernel_speed"}  # drawn anew by every kernel page, and run as a module by none
+BY_KERNEL = {
+    "kernel_shares",
+    "kernel_speed",
+}  # drawn anew by every kernel page, and run as a module by none
 MUTANTS = sorted((ROOT / "tests" / "mutants").glob("*/*.toml"))
 INCLUDE = re.compile(r'^ *--8<-- "(?P<file>[^":]+)(?::(?P<section>[\w-]+))?"$', re.M)
 RUN = re.compile(r'run\("([\w.]+)"\)')
@@ -150,13 +153,14 @@ def test_a_kernel_page_shows_its_kernel_its_results_and_how_to_get_them(stem: st
     shown = {(m["file"], m["section"]) for m in INCLUDE.finditer(page)}
     printed = re.findall(rf'(\w+)\("{stem}"\)', page)
     assert shown >= {(f"kernels/{stem}.py", "kernel"), (f"kernels/{stem}.py", "launch")}
-    assert set(printed) >= {"exactness", "traffic", "speed", "chart", "roofline"}
+    parts = {"answer", "shares", "exactness", "traffic", "speed", "chart", "roofline", "provenance"}
+    assert set(printed) >= parts
     assert f"$ make bench STEM={stem}\n" in page
 
 
 @pytest.mark.parametrize("figure", sorted(BY_KERNEL))
 def test_a_figure_by_kernel_stands_on_every_kernel_page(figure: str) -> None:
-    using = f"from sitebuild.figures.{figure} import chart\n"
+    using = f"from sitebuild.figures.{figure} import chart"
     assert sorted(page.stem for page in PAGES if using in text_of(page)) == KERNELS
 
 

@@ -187,5 +187,7 @@ def describe(fault: Exception) -> str:
     """Return an exception in one line of a result."""
     if isinstance(fault, torch.OutOfMemoryError):
         return "out of memory"
+    if isinstance(fault, peers.AbsentError):
+        return str(fault)
     lines = str(fault).strip().splitlines()
     return f"{type(fault).__name__}: {lines[0][:200] if lines else 'no message'}"

@@ -7,7 +7,6 @@ as a tuple. What a library cannot do it refuses, and the refusal becomes a row o
 import importlib
 import importlib.util
 from collections.abc import Callable
-from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -20,6 +19,11 @@ from kernels.bench.timing import Run
 
 Outputs = tuple[Tensor, ...]
 Implementation = Callable[..., Outputs]
+
+
+class AbsentError(RuntimeError):
+    """A library that is not installed here. Its rows say so."""
+
 
 OUTPUTS = {
     "softmax": ("out",),
@@ -52,8 +56,7 @@ def names(stem: str, direction: str = "forward", dtype: str = "bf16") -> tuple[s
     if stem == "matmul":
         return ("ours", "cublas")
     compiled = ("compile",) if dtype == "bf16" else ()
-    liger = ("liger",) if importlib.util.find_spec("liger_kernel") else ()
-    return ("ours", *compiled, "eager", *liger)
+    return ("ours", *compiled, "eager", "liger")
 
 
 def implementation(name: str, stem: str, module: ModuleType) -> Implementation:
@@ -63,7 +66,7 @@ def implementation(name: str, stem: str, module: ModuleType) -> Implementation:
         return lambda **inputs: as_tuple(launcher(**inputs))
     attention = stem in ("flash_attention", "flash_decode")
     if attention and name in BACKENDS:
-        return partial(sdpa, BACKENDS[name])
+        return sdpa(BACKENDS[name])
     if attention and name == "flex":
         return flex()
     if attention and name == "eager":
@@ -192,40 +195,13 @@ def scaled(inputs: dict[str, Any]) -> dict[str, Any]:
     return tensors | {"q": inputs["q"] * scale}
 
 
-def sdpa(
-    backend: SDPBackend,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    causal: bool = False,
-    window: int | None = None,
-    scale: float | None = None,
-) -> Outputs:
-    """Run scaled_dot_product_attention with exactly one backend."""
-    refuse_what_sdpa_cannot(q, k, causal, window)
-    grouped = q.shape[1] != k.shape[1]
-    with sdpa_kernel(backend):
-        return (
-            F.scaled_dot_product_attention(
-                q, k, v, is_causal=causal, scale=scale, enable_gqa=grouped
-            ),
-        )
+def fused(attention: Callable[..., Tensor]) -> Implementation:
+    """Return a library's attention as a function of the launcher's own keyword arguments.
 
-
-def refuse_what_sdpa_cannot(q: Tensor, k: Tensor, causal: bool, window: int | None) -> None:
-    if window is not None:
-        raise ValueError("scaled_dot_product_attention has no window")
-    if causal and q.shape[2] != k.shape[2]:
-        raise ValueError("is_causal aligns the mask at the first key, not at the last")
-
-
-def flex() -> Implementation:
-    """Return compiled FlexAttention, compiled anew for each case so that no shape is dynamic."""
-    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
-
-    torch._dynamo.reset()
-    compiled = torch.compile(flex_attention, dynamic=False)
-    masks: dict[tuple[int, int], Any] = {}
+    Parameters
+    ----------
+    attention : called with q, k, v and causal, scale and enable_gqa by name.
+    """
 
     def call(
         q: Tensor,
@@ -235,24 +211,56 @@ def flex() -> Implementation:
         window: int | None = None,
         scale: float | None = None,
     ) -> Outputs:
-        refuse_what_sdpa_cannot(q, k, causal, window)
-        sizes = q.shape[2], k.shape[2]
-        if causal and sizes not in masks:
-            masks[sizes] = create_block_mask(
-                lambda _b, _h, i, j: i >= j, None, None, *sizes, device=q.device.type
-            )
-        mask, grouped = masks.get(sizes), q.shape[1] != k.shape[1]
-        return (compiled(q, k, v, block_mask=mask, scale=scale, enable_gqa=grouped),)
+        if window is not None:
+            raise ValueError("scaled_dot_product_attention has no window")
+        if causal and q.shape[2] != k.shape[2]:
+            raise ValueError("is_causal aligns the mask at the first key, not at the last")
+        grouped = q.shape[1] != k.shape[1]
+        return (attention(q, k, v, causal=causal, scale=scale, enable_gqa=grouped),)
 
     return call
 
 
+def sdpa(backend: SDPBackend) -> Implementation:
+    """Return scaled_dot_product_attention with exactly one backend."""
+
+    def attention(q: Tensor, k: Tensor, v: Tensor, causal: bool, **options: Any) -> Tensor:
+        with sdpa_kernel(backend):
+            return F.scaled_dot_product_attention(q, k, v, is_causal=causal, **options)
+
+    return fused(attention)
+
+
+def flex() -> Implementation:
+    """Return compiled FlexAttention, compiled anew for each case so that no shape is dynamic."""
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    torch._dynamo.reset()
+    compiled = torch.compile(flex_attention, dynamic=False)
+    masks: dict[int, Any] = {}
+
+    def attention(q: Tensor, k: Tensor, v: Tensor, causal: bool, **options: Any) -> Tensor:
+        N = q.shape[2]
+        if causal and N not in masks:
+            masks[N] = create_block_mask(
+                lambda _b, _h, i, j: i >= j, None, None, N, N, device=q.device.type
+            )
+        out: Tensor = compiled(q, k, v, block_mask=masks.get(N) if causal else None, **options)
+        return out
+
+    return fused(attention)
+
+
 def liger(stem: str) -> Implementation:
+    """Return liger-kernel's call. Raises AbsentError where the package is not installed."""
+    if importlib.util.find_spec("liger_kernel") is None:
+        raise AbsentError("liger-kernel is not installed")
     functional = importlib.import_module("liger_kernel.transformers.functional")
     if stem == "softmax":
         return lambda x, **_: (functional.liger_softmax(x),)
+    # by default its backward writes dx over the gradient that came in, which all peers share
     return lambda x, residual, weight, eps=1e-6: as_tuple(
-        functional.liger_fused_add_rms_norm(x, residual, weight, eps)
+        functional.liger_fused_add_rms_norm(x, residual, weight, eps, in_place=False)
     )
 
 

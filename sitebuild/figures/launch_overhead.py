@@ -1,9 +1,18 @@
 """Time of one attention call against N, with and without a CUDA graph, as captured."""
 
 from pathlib import Path
-from typing import Any
 
-from sitebuild.kernel_results import ABSENT, RESULTS, label, results
+from sitebuild.kernel_results import (
+    ABSENT,
+    RESULTS,
+    Result,
+    anchor,
+    device,
+    label,
+    mark,
+    moment,
+    results,
+)
 from sitebuild.svg import figure, line, log_scale, polyline, text
 
 LEFT, RIGHT, TOP, BOTTOM = 44.0, 330.0, 34.0, 260.0
@@ -12,13 +21,16 @@ LINES = (("ours", "stroke-ink"), ("eager", "stroke-soft"))
 
 def chart(folder: Path = RESULTS) -> str:
     """Return one figure for each device, or a sentence where nothing is captured."""
-    captured = [found for found in results("flash_attention", folder) if found["launches"]]
-    return "\n\n".join(draw(found) for found in captured) or ABSENT
+    drawn = [draw(found) for found in results("flash_attention", folder)]
+    return "\n\n".join(each for each in drawn if each) or ABSENT
 
 
-def draw(result: dict[str, Any]) -> str:
+def draw(result: Result) -> str:
+    """Return the figure of one result, empty where no launch was timed."""
     rows = [row for row in result["launches"] if "us" in row]
     drawn = [row for row in rows if row["implementation"] in dict(LINES)]
+    if not drawn:
+        return ""
     lengths = sorted({row["shape"]["N_Q"] for row in drawn})
     values = [us for row in drawn for us in (row["us"][1], row["graph_us"][1])]
     low, high = min(values) / 1.5, max(values) * 1.5
@@ -48,7 +60,6 @@ def draw(result: dict[str, Any]) -> str:
                 x, y = at(*mine[place])
                 dx, dy = {"stream": (6, 4), "graph": (2, -18) if name == "eager" else (12, 14)}[how]
                 body.append(text(x + dx, y + dy, f"{name}, {how}"))
-    device, run = result["device"]["name"], result["run"]
     data = [
         (
             f"{r['implementation']} {label(r['shape'])}",
@@ -57,16 +68,17 @@ def draw(result: dict[str, Any]) -> str:
         for r in rows
     ]
     return figure(
-        f"launch-overhead-{device.lower().replace(' ', '-')}",
-        f"Time of one attention call against N on {device}",
+        f"launch-overhead-{anchor(result)}",
+        f"Time of one attention call against N on {device(result)}",
         "Both axes are logarithmic. Solid lines launch each call by itself, dashed lines replay "
         "the same calls as one graph; where two of a colour part, the gap is the host's.",
         BOTTOM + 44,
         body,
         ("Case", "us, stream", "us, CUDA graph"),
         data,
-        f"{device}, captured {run['date'][:10]} at commit {run['commit'][:10]}: one call among "
-        "equal calls, launched one by one (solid) or replayed as a CUDA graph (dashed).",
+        f"{device(result)}, {moment(result)}. One call among equal calls, launched one by one "
+        "(solid) or replayed as a CUDA graph (dashed).",
+        mark([result]),
     )
 
 

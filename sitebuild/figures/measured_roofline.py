@@ -5,89 +5,107 @@ A page calls `chart(stem)` for one kernel; run as a module it draws all kernels 
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from kernels.bench.rates import data_sheet, peak_flops, tflop_per_s
 from sitebuild.figures.kernel_speed import picked
-from sitebuild.kernel_results import ABSENT, RESULTS, STEMS, best_case, label, results
+from sitebuild.kernel_results import (
+    ABSENT,
+    RESULTS,
+    STEMS,
+    Result,
+    Row,
+    anchor,
+    best_case,
+    device,
+    label,
+    mark,
+    moment,
+    results,
+)
 from sitebuild.svg import circle, figure, line, log_scale, text
 
 LEFT, RIGHT, TOP, BOTTOM = 44.0, 430.0, 30.0, 300.0
 X = (0.1, 20_000.0)  # FLOP/B
 Y = (0.3, 2_000.0)  # TFLOP/s
-Result = dict[str, Any]
+
+
+class Point(NamedTuple):
+    """One captured case in the plane of a roofline."""
+
+    name: str  # beside the point; empty where only the table names it
+    case: str
+    intensity: float  # FLOP for each compulsory byte
+    tflop_s: float
+    share: float  # of the run's own roof over it
 
 
 def chart(stem: str, folder: Path = RESULTS) -> str:
     """Return one roofline for each device with the largest cases of one kernel."""
-    return "\n\n".join(draw([found], stem) for found in results(stem, folder)) or ABSENT
+    drawn = []
+    for found in results(stem, folder):
+        timed = [r for r in found["rows"] if r["implementation"] == "ours" and "us" in r]
+        timed = [r for r in timed if (r["pass"], r["dtype"]) == ("forward", "bf16")]
+        shapes = picked(timed)
+        points = [point_of(found, row) for row in timed if row["shape"] in shapes]
+        drawn.append(draw([found], points, stem))
+    return "\n\n".join(drawn) or ABSENT
 
 
-def at(flop_per_byte: float, tflops: float) -> tuple[float, float]:
-    return log_scale(*X, LEFT, RIGHT, flop_per_byte), log_scale(*Y, BOTTOM, TOP, tflops)
+def point_of(result: Result, row: Row, name: str = "") -> Point:
+    """Return where a timed row stands under the roofs of its own session."""
+    ceilings = result["sessions"][row["session"]]["ceilings"]
+    intensity, rate = row["flops"] / row["model_bytes"], tflop_per_s(row["flops"], row["us"][1])
+    roof = min(ceilings["matmul_tflop_s"], intensity * ceilings["copy_gb_s"] / 1e3)
+    case = f"{result['kernel']} {label(row['shape'])}"
+    return Point(name, case, intensity, rate, rate / roof)
 
 
-def points(result: Result, all_cases: bool) -> list[tuple[str, float, float]]:
-    """Return name, FLOP for each compulsory byte and TFLOP/s of what is drawn of one kernel."""
-    ours = [r for r in result["rows"] if r["implementation"] == "ours" and "us" in r]
-    ours = [r for r in ours if (r["pass"], r["dtype"]) == ("forward", "bf16") and r["flops"]]
-    best = best_case(result)
-    shapes = picked(ours) if all_cases else [best["shape"]] if best else []
-    return [
-        (
-            f"{result['kernel']} {label(row['shape'])}",
-            row["flops"] / row["model_bytes"],
-            tflop_per_s(row["flops"], row["us"][1]),
-        )
-        for row in ours
-        if row["shape"] in shapes
-    ]
-
-
-def draw(found: Sequence[Result], name: str) -> str:
+def draw(found: Sequence[Result], points: Sequence[Point], name: str) -> str:
     """Return one roofline of the results of one device."""
-    device, ceilings = found[0]["device"]["name"], found[0]["sessions"][-1]["ceilings"]
+    every = [session["ceilings"] for result in found for session in result["sessions"]]
+    copy, product = (max(x[key] for x in every) for key in ("copy_gb_s", "matmul_tflop_s"))
+    rate, peak = data_sheet(device(found[0]), "hbm_rate"), peak_flops(device(found[0]), "bf16")
     body = [text(6, 14, "TFLOP/s", classes="soft"), *_axes()]
-    rate, peak = data_sheet(device, "hbm_rate"), peak_flops(device, "bf16")
     if rate and peak:
         body += _roof(rate / 1e12, peak / 1e12, "line thin dashed", "stroke-hbm dashed")
-    measured = ceilings["matmul_tflop_s"]
-    body += _roof(ceilings["copy_gb_s"] / 1e3, measured, "line", "stroke-hbm")
-    roof = at(1, measured)[1]
-    body.append(
-        text(
-            at(ceilings["matmul_tflop_s"] * 1e3 / ceilings["copy_gb_s"], 1)[0] - 8,
-            roof + 4,
-            f"bf16 product {measured:.0f}",
-            "end",
-        )
-    )
-    data, under_the_roof = [], 0
-    for result in found:
-        for label_, x, y in points(result, len(found) == 1):
-            px, py = at(x, y)
-            body.append(circle(px, py, 4, "ink", f"{label_}: {x:,.1f} FLOP/B, {y:,.1f} TFLOP/s"))
-            if len(found) > 1 and x < 100:
-                body.append(text(px + 8, py + 12, result["kernel"]))
-            elif len(found) > 1:  # these crowd at the right end: one name below the other
-                under_the_roof += 1
-                body.append(text(RIGHT, roof + 22 + 15 * under_the_roof, result["kernel"], "end"))
-            data.append((label_, f"{x:,.1f}", f"{y:,.1f}"))
-    run = found[0]["run"]
+        x, y = at(peak / rate, peak / 1e12)
+        body += [line(x, y, x, BOTTOM, "line thin dashed faint")]
+        body += [text(x + 5, BOTTOM - 8, f"ridge {peak / rate:.0f}", classes="soft")]
+    body += _roof(copy / 1e3, product, "line", "stroke-hbm")
+    x, y = at(product * 1e3 / copy, product)
+    body.append(text(x - 8, y + 4, f"bf16 product {product:.0f}", "end"))
+    x, y = at(12, 12 * copy / 1e3)
+    body.append(text(x - 8, y, f"copy {copy:,.0f} GB/s", "end"))
+    crowd = y = at(1, product)[1] + 22
+    for point in points:
+        px, py = at(point.intensity, point.tflop_s)
+        tip = f"{point.case}: {point.intensity:,.1f} FLOP/B, {point.tflop_s:,.1f} TFLOP/s"
+        body.append(circle(px, py, 4, "ink", tip))
+        if point.name and point.intensity < 100:
+            body.append(text(px + 8, py + 12, point.name))
+        elif point.name:  # these crowd at the right end: one name below the other
+            crowd += 15
+            body.append(text(RIGHT, crowd, point.name, "end"))
+    measured = ", ".join(dict.fromkeys(moment(result) for result in found))
     return figure(
-        f"measured-roofline-{name.replace('_', '-')}-{device.lower().replace(' ', '-')}",
-        f"Captured kernels on the roofline of {device}",
+        f"measured-roofline-{name.replace('_', '-')}-{anchor(found[0])}",
+        f"Captured kernels on the roofline of {device(found[0])}",
         "Both axes are logarithmic. A slope for HBM and a flat roof for the matrix product, as "
         "measured in the same run; dashed lines above them are the data sheet's. Each captured "
         "case is a point below the roofs.",
         BOTTOM + 40,
         body,
-        ("Case", "FLOP for each compulsory byte", "TFLOP/s"),
-        data,
-        f"{device}, forward, bf16, captured {run['date'][:10]}: FLOP for each compulsory byte. "
-        f"Solid roofs: copy at {ceilings['copy_gb_s']:,.0f} GB/s and matrix product of the run; "
-        "dashed: data sheet.",
+        ("Case", "FLOP for each compulsory byte", "TFLOP/s", "Of the run's roof"),
+        [(p.case, f"{p.intensity:,.1f}", f"{p.tflop_s:,.1f}", f"{p.share:.0%}") for p in points],
+        f"{device(found[0])}, forward, bf16, {measured}. Solid roofs: the best copy and matrix "
+        "product of these runs; dashed: data sheet, whose two roofs meet at the ridge.",
+        mark(found),
     )
+
+
+def at(flop_per_byte: float, tflops: float) -> tuple[float, float]:
+    return log_scale(*X, LEFT, RIGHT, flop_per_byte), log_scale(*Y, BOTTOM, TOP, tflops)
 
 
 def _roof(tb_s: float, tflops: float, flat: str, slope: str) -> list[str]:
@@ -112,12 +130,22 @@ def _axes() -> list[str]:
     return body
 
 
-def main() -> None:
+def by_device(folder: Path = RESULTS) -> list[list[Result]]:
+    """Return the results of all kernels, those of one device together."""
     devices: dict[str, list[Result]] = {}
     for stem in STEMS:
-        for result in results(stem):
-            devices.setdefault(result["device"]["name"], []).append(result)
-    print("\n\n".join(draw(found, "all") for found in devices.values()) or ABSENT)
+        for result in results(stem, folder):
+            devices.setdefault(device(result), []).append(result)
+    return list(devices.values())
+
+
+def main() -> None:
+    drawn = []
+    for found in by_device():
+        largest = [(result, best_case(result)) for result in found]
+        points = [point_of(result, row, result["kernel"]) for result, row in largest if row]
+        drawn.append(draw(found, points, "all"))
+    print("\n\n".join(drawn) or ABSENT)
 
 
 if __name__ == "__main__":

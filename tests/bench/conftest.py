@@ -3,9 +3,13 @@
 import copy
 import importlib.util
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from kernels.bench import stale
+from kernels.bench.store import result_path, write
 
 if importlib.util.find_spec("torch"):
     import torch
@@ -91,3 +95,11 @@ RESULT: dict[str, Any] = {
 @pytest.fixture
 def result() -> dict[str, Any]:
     return copy.deepcopy(RESULT)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, result: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with one fresh result."""
+    monkeypatch.setattr(stale, "source_digest", lambda _module: "a" * 64)
+    write(result_path(tmp_path, result["kernel"], result["device"]["name"]), result)
+    return tmp_path

@@ -46,7 +46,7 @@ def assert_gradients_as_exact_as_eager(
         for call in (flash_attention, attention_reference.eager, reference)
     )
     for ours, theirs, true in zip(found, ordinary, exact, strict=True):
-        check(ours, theirs, true)
+        check(ours, theirs, true, arguments)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

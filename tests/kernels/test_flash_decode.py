@@ -30,8 +30,8 @@ def test_out_and_lse_are_as_exact_as_eager(
     arguments = inputs(shape, dtype, DEVICE)
     found, exact = flash_decode(**arguments, splits=splits), reference(**arguments)
     ordinary = attention_reference.eager(**arguments)
-    assert_as_exact_as_eager(found[0], ordinary[0], exact[0])
-    assert_as_exact_as_eager(found[1], ordinary[1], exact[1])
+    assert_as_exact_as_eager(found[0], ordinary[0], exact[0], arguments)
+    assert_as_exact_as_eager(found[1], ordinary[1], exact[1], arguments)
 
 
 def test_one_split_and_two_agree_to_rounding() -> None:

@@ -62,7 +62,8 @@ def count_naive(N: int, d: int, itemsize: int) -> int:
 
 
 def captured_row(**changes: Any) -> Counted:
-    row = Counted("ours", "forward", "bf16", {"B": 4, "N": 64}, 2_000_000, 9_000_000, 1, 2, "X")
+    sizes = (2_000_000, 1, 2, 3, 9_000_000)  # model, read, written, through L2, issued
+    row = Counted("ours", "forward", "bf16", {"B": 4, "N": 64}, *sizes, "X")
     return row._replace(**changes)
 
 
@@ -130,17 +131,26 @@ def test_the_exercise_has_the_solution_of_the_page() -> None:
 
 
 def test_says_not_captured_yet_when_there_is_no_result() -> None:
-    measured = [line[3] for line in comparison([])]
-    assert measured == ["not captured yet"] * 3
+    first, *models = comparison([])
+    assert first == "not captured yet; the models alone, one head"
+    assert models[-1].split() == ["N=16384", "8.39", "541.13"]
 
 
 def test_shows_what_the_counters_saw_beside_both_models() -> None:
-    row = captured_row(read=1_500_000, written=250_000)
-    assert comparison([row]) == [("ours B4 N64", "2.00", "9.00", "1.75")]
+    row = captured_row(read=1_500_000, written=250_000, l2=7_000_000)
+    case, line = comparison([row])
+    assert case == "B4 N64"
+    assert line.split() == ["ours", "2.00", "9.00", "1.75", "7.00", "0.875"]
 
 
 def test_shows_a_dash_for_an_implementation_whose_tiles_are_not_known() -> None:
-    assert comparison([captured_row(issued_bytes=None)])[0][2] == "-"
+    assert list(comparison([captured_row(issued_bytes=None)]))[1].split()[2] == "-"
+
+
+def test_names_a_case_once_for_all_that_ran_on_it() -> None:
+    rows = [captured_row(), captured_row(implementation="eager"), captured_row(shape={"B": 5})]
+    names = [line.split()[0] for line in comparison(rows)]
+    assert names == ["B4", "ours", "eager", "B5", "ours"]
 
 
 def test_prints_captured_forward_rows_and_where_they_come_from(
@@ -157,7 +167,7 @@ def test_prints_captured_forward_rows_and_where_they_come_from(
     main()
     printed = capsys.readouterr().out
     assert asked == ["flash_attention"]
-    assert "ours B4 N64" in printed
+    assert "B4 N64\n  ours " in printed
     assert "other" not in printed
     assert printed.count("captured on X\n") == 1
     assert "not captured yet" not in printed
@@ -170,7 +180,7 @@ def test_prints_the_seven_columns(
     main()
     printed = capsys.readouterr().out
     assert "  64  16384   2155.87        8.39  257.0       541.13   3.98" in printed
-    assert "1 head, N=16384, d=64                    8.39    541.13 not captured yet" in printed
+    assert "  N=16384           8.39    541.13\n" in printed
     assert max(len(line) for line in printed.splitlines()) <= 72
 
 

@@ -1,0 +1,97 @@
+"""The built pages with a second device, with no result at all, and with a kernel that changed."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from kernels.bench.cases import STEMS
+from kernels.bench.schema import read
+
+CARD = "Contributor's <Card> 9000"
+PAGES = [f"kernels/{stem}" for stem in STEMS]
+LESSONS = ["hbm_traffic", "online_softmax", "roofline", "triton_kernels", "memory_wall"]
+SHOWING = [*PAGES, "kernels", *(f"lessons/{stem}" for stem in LESSONS)]
+
+
+def build(tree: Path) -> Path:
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", "out"],
+        cwd=tree,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return tree / "out"
+
+
+def page(site: Path, path: str) -> str:
+    return (site / path / "index.html").read_text("utf-8")
+
+
+def add_a_card(tree: Path, stem: str) -> None:
+    """A second result: another device, other versions, fewer rows, nothing counted."""
+    folder = tree / "kernels" / "results"
+    result = json.loads(min(folder.glob(f"{stem}.*.json")).read_text("utf-8"))
+    result["device"] |= {"name": CARD, "driver": None, "power_limit_w": None}
+    result["run"] |= {"torch": "9.9.9", "dirty": None, "ptxas": None}
+    result |= {"counters": "ncu may not read counters here", "uncounted": [], "launches": []}
+    result["rows"] = [row for row in result["rows"] if row["implementation"] in ("ours", "eager")]
+    path = folder / f"{stem}.card.json"
+    path.write_text(json.dumps(result), "utf-8")
+    read(path)  # valid by the schema
+
+
+@pytest.fixture
+def captured(copy: Path) -> Path:
+    """A copy of the sources that has results."""
+    missing = [s for s in STEMS if not list((copy / "kernels" / "results").glob(f"{s}.*.json"))]
+    assert missing == []
+    return copy
+
+
+def test_a_second_device_stands_beside_the_first_on_every_page(captured: Path) -> None:
+    first = min(captured.glob("kernels/results/softmax.*.json"))
+    device = json.loads(first.read_text("utf-8"))["device"]["name"]
+    assert [add_a_card(captured, stem) for stem in STEMS] == [None] * len(STEMS)
+    site = build(captured)
+    shown = {path: page(site, path) for path in SHOWING}
+    text = {path: unescape(re.sub(r"<[^>]+>", "", html)) for path, html in shown.items()}
+    with_launches_alone = {"lessons/memory_wall"}  # the card has none
+    assert [path for path in SHOWING if device not in text[path]] == []
+    assert {path for path in SHOWING if CARD not in text[path]} == with_launches_alone
+    ids = {path: re.findall(r'\bid="?([^"\s>]+)', html) for path, html in shown.items()}
+    assert [path for path in SHOWING if len(ids[path]) != len(set(ids[path]))] == []
+    assert "torch 9.9.9" in text["kernels/softmax"]
+    assert "Not counted: ncu may not read counters here." in text["kernels/softmax"]
+
+
+def test_where_nothing_is_captured_every_page_says_so(copy: Path) -> None:
+    shutil.rmtree(copy / "kernels" / "results")
+    site = build(copy)
+    assert [path for path in SHOWING if "ot captured yet" not in page(site, path)] == []
+    assert [path for path in PAGES if "<figure" in page(site, path)] == []
+
+
+def test_a_changed_kernel_marks_its_tables_and_charts_everywhere(captured: Path) -> None:
+    with (captured / "kernels" / "flash_attention.py").open("a", encoding="utf-8") as out:
+        out.write("\nCHANGED = 1\n")
+    site = build(captured)
+    html = page(site, "kernels/flash_attention")
+    parts = html.count('class="stale"')
+    assert parts == html.count('class="origin"') + html.count("<figure")
+    assert parts >= 8
+    marked = [path for path in SHOWING if 'class="stale"' in page(site, path)]
+    assert marked == [
+        "kernels/flash_attention",
+        "kernels",
+        "lessons/hbm_traffic",
+        "lessons/roofline",
+        "lessons/memory_wall",
+    ]
