@@ -85,18 +85,14 @@ def forward(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool, window: int, scale: float,
     portable: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
-    """Launch on checked arguments the fastest kernel that takes them; window 0 means none.
-
-    `portable` forces the kernel of this file, which runs on every GPU.
-    """
+    """Launch the fastest kernel that takes the checked arguments, or this file's if `portable`."""
     (B, H, N_Q, D), (H_KV, N_K) = q.shape, k.shape[1:3]
     out = torch.empty_like(q)
     lse = torch.empty((B, H, N_Q), dtype=torch.float32, device=q.device)
     if q.numel() == 0 or N_K == 0:
         return out.zero_(), lse.fill_(-math.inf)
     if not portable and hopper_fits(q, k, v, out, causal, window):
-        forward_hopper(q, k, v, out, lse, causal, scale)
-        return out, lse
+        return forward_hopper(q, k, v, out, lse, causal, scale)
     BLOCK_M, BLOCK_N, warps, stages = config("forward", q.itemsize, D)
     tma = tma_fits(q, k, v, out)
     # One axis: the second and third of a grid end at 65535, batch times heads does not.
@@ -187,8 +183,7 @@ SHAPES: dict[str, list[dict[str, Any]]] = {
         sizes(1, 2, 2, 150, 300, 32, causal=True, window=37),
         sizes(1, 1, 1, 257, 257, 128, causal=True, window=2),
         sizes(1, 1, 1, 140, 70, 64, causal=True, window=100),
-        # For the kernel of Hopper: several tiles of queries, ragged, with a diagonal in one tile.
-        sizes(1, 4, 2, 333, 333, 64, causal=True),
+        sizes(1, 4, 2, 333, 333, 64, causal=True),  # these three fit the kernel of Hopper
         sizes(2, 2, 1, 200, 264, 128, causal=True),
         sizes(1, 2, 2, 130, 300, 96),
     ],

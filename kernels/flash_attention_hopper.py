@@ -170,8 +170,8 @@ def table_on(device: torch.device, *arguments: object) -> torch.Tensor:
 def forward_hopper(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor,
     causal: bool, scale: float,
-) -> None:  # fmt: skip
-    """Fill out and lse; arguments as `flash_attention` has checked them, and as `hopper_fits`."""
+) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
+    """Fill out and lse and return them; the arguments are checked, and `hopper_fits` says yes."""
     (B, H, N_Q, D), (H_KV, N_K) = q.shape, k.shape[1:3]
     BLOCK_D = 64 if D <= 64 else 128
     BLOCK_M, BLOCK_N, consumers, stages, registers = CONFIGS[BLOCK_D]
@@ -189,6 +189,7 @@ def forward_hopper(
         table, table.shape[1], tiles, H, H // H_KV, N_Q, N_K, scale / math.log(2),
         BLOCK_M, BLOCK_N, consumers, stages, registers, causal, N_K % BLOCK_N > 0, num_warps=4,
     )  # fmt: skip
+    return out, lse
 
 
 # --8<-- [end:launch]

@@ -16,7 +16,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
-from kernels.flash_attention_hopper_producer import ROWS, tile_at
+from kernels.flash_attention_hopper_producer import ROWS, async_store, tile_at
 
 LN_2 = gl.constexpr(math.log(2))
 
@@ -89,7 +89,7 @@ def store(out_desc, out_tile, lse_ptr, acc, running_max, running_sum, head, H, r
     flat = out_tile.reshape([out_tile.shape[2], out_tile.shape[3]])
     flat.store(out.to(out_desc.dtype))
     fence_async_shared()
-    tma.async_copy_shared_to_global(out_desc, [head // H, head % H, row, 0], out_tile)
+    async_store(out_desc, [head // H, head % H, row, 0], out_tile)
     rows = row + gl.arange(0, ROWS, running_max.type.layout)
     lse = (running_max + gl.log2(gl.convert_layout(total, running_max.type.layout))) * LN_2
     gl.store(lse_ptr + head.to(gl.int64) * N_Q + rows, lse, mask=rows < N_Q)

@@ -4,6 +4,10 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma
 
+# Triton 3.6 has the long names, newer versions the short ones.
+NEW = hasattr(tma, "async_load")
+async_load = tma.async_load if NEW else tma.async_copy_global_to_shared
+async_store = tma.async_store if NEW else tma.async_copy_shared_to_global
 ROWS = gl.constexpr(64)  # queries of a warpgroup: the M of its matrix instruction
 
 
@@ -24,7 +28,7 @@ def fetch(desc, b, h, row, tiles, slot, full, empty, phase):
     """Fill one slot of a ring once all who read it before have let go of it."""
     mbarrier.wait(empty.index(slot), phase ^ 1)
     mbarrier.expect(full.index(slot), desc.block_type.nbytes)
-    tma.async_copy_global_to_shared(desc, [b, h, row, 0], full.index(slot), tiles.index(slot))
+    async_load(desc, [b, h, row, 0], full.index(slot), tiles.index(slot))
 
 
 @gluon.jit

@@ -9,7 +9,8 @@ import torch
 
 from kernels import attention_launch, attention_reference
 from kernels.attention_work import keys_visited, visible_pairs
-from kernels.flash_attention import SHAPES, flash_attention, inputs, reference, work
+from kernels.flash_attention import SHAPES, flash_attention, forward, inputs, reference, work
+from kernels.flash_attention_work import queries_visited
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 needs_gpu = pytest.mark.skipif(DEVICE == "cpu", reason="needs a CUDA GPU")
@@ -36,6 +37,20 @@ def test_out_and_lse_are_as_exact_as_eager(
     exact = reference(**arguments)
     assert_as_exact_as_eager(found[0], ordinary[0], exact[0], arguments)
     assert_as_exact_as_eager(found[1], ordinary[1], exact[1], arguments)
+
+
+@needs_gpu
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("shape", SHAPES["test"], ids=lambda s: "-".join(map(str, s.values())))
+def test_the_kernel_for_every_gpu_is_as_exact_where_a_faster_one_would_run(
+    shape: dict[str, Any], dtype: torch.dtype, assert_as_exact_as_eager: Any
+) -> None:
+    arguments = inputs(shape, dtype, DEVICE)
+    ordinary, exact = attention_reference.eager(**arguments), reference(**arguments)
+    q, causal, window = arguments["q"], shape["causal"], shape.get("window") or 0
+    found = forward(q, arguments["k"], arguments["v"], causal, window, q.shape[3] ** -0.5, True)
+    assert_as_exact_as_eager(found[0], ordinary[0], exact[0])
+    assert_as_exact_as_eager(found[1], ordinary[1], exact[1])
 
 
 @pytest.mark.parametrize("D", [16, 17, 32, 40, 64, 80, 96, 100, 128, 192, 255, 256])

@@ -1,0 +1,125 @@
+"""The Hopper kernel: what it takes, its schedule, that it compiles here, and no race on a GPU."""
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import torch
+
+from kernels import attention_reference
+from kernels.flash_attention import flash_attention, inputs, reference
+from kernels.flash_attention_hopper import CONFIGS, schedule, shape_fits
+
+HOPPER = torch.cuda.is_available() and torch.cuda.get_device_capability()[0] == 9
+needs_hopper = pytest.mark.skipif(not HOPPER, reason="needs a CUDA GPU of the Hopper generation")
+
+# Interpreted functions cannot be compiled, so this runs where nothing is interpreted.
+COMPILE = """
+import sys
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon._runtime import GluonASTSource
+from kernels.flash_attention_hopper import CONFIGS, flash_attention_hopper_kernel as kernel
+
+D, causal, tail = int(sys.argv[1]), sys.argv[2] == "True", sys.argv[3] == "True"
+BLOCK_M, BLOCK_N, consumers, stages, registers = CONFIGS[D]
+
+def tiles(rows):
+    layout = gl.NVMMASharedLayout.get_default_for([1, 1, rows, D], gl.bfloat16)
+    return f"tensordesc<bf16[1, 1, {rows}, {D}],{layout!r}>"
+
+types = {"q_desc": tiles(64), "k_desc": tiles(BLOCK_N), "v_desc": tiles(BLOCK_N),
+         "out_desc": tiles(64), "lse_ptr": "*fp32", "table": "*i32", "qk_scale": "fp32"}
+fixed = {"BLOCK_M": BLOCK_M, "BLOCK_N": BLOCK_N, "CONSUMERS": consumers, "STAGES": stages,
+         "REGISTERS": registers, "IS_CAUSAL": causal, "HAS_TAIL": tail}
+names = kernel.arg_names
+signature = {n: "constexpr" if n in fixed else types.get(n, "i32") for n in names}
+source = GluonASTSource(kernel, signature, {(names.index(n),): v for n, v in fixed.items()}, {})
+compiled = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 4})
+print(compiled.metadata.shared, compiled.asm["ptx"].count("wgmma.mma_async"))
+"""
+
+
+@pytest.mark.parametrize("D", [64, 128])
+@pytest.mark.parametrize(("causal", "tail"), [(False, False), (True, True)])
+def test_it_compiles_for_hopper_without_a_gpu_and_its_tiles_fit(
+    D: int, causal: bool, tail: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    command = [sys.executable, "-c", COMPILE, str(D), str(causal), str(tail)]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    shared, products = map(int, ran.stdout.split())
+    assert shared <= 232_448  # bytes that a block may have
+    assert products > 0
+
+
+@pytest.mark.parametrize(
+    ("heads", "tiles", "together", "programs"), [(3, 5, 2, 4), (64, 16, 4, 132), (1, 1, 1, 1)]
+)
+def test_the_schedule_names_every_tile_once_and_ends_each_program(
+    heads: int, tiles: int, together: int, programs: int
+) -> None:
+    rows = schedule(heads, tiles, tuple(range(1, tiles + 1)), together, programs)
+    assert sorted(tile for row in rows for tile in row if tile >= 0) == list(range(heads * tiles))
+    assert len(rows) == programs
+    assert {len(row) for row in rows} == {max(map(len, rows))}
+    assert all(row[0] >= 0 and row[-1] == -1 for row in rows)
+    assert all(row[row.index(-1) :] == [-1] * row.count(-1) for row in rows)
+
+
+def test_the_schedule_of_causal_tiles_is_even() -> None:
+    costs = tuple(n + 1.5 for n in range(1, 65))  # of the tiles of one head, 8192 long
+    rows = schedule(64, 64, costs, 4, 132)
+    busy = [sum(costs[tile % 64] for tile in row if tile >= 0) for row in rows]
+    assert max(busy) <= 1.01 * sum(busy) / len(busy)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "fits"),
+    [
+        ((128, 128, 64, False, 0), True),
+        ((64, 1, 33, False, 0), True),
+        ((63, 128, 64, False, 0), False),  # too few queries
+        ((128, 128, 32, False, 0), False),
+        ((128, 128, 129, False, 0), False),
+        ((128, 128, 64, True, 5), False),  # a window
+        ((100, 164, 64, True, 0), True),
+        ((100, 163, 64, True, 0), False),  # a diagonal in two tiles of keys
+        ((164, 100, 64, True, 0), False),  # queries that see no key
+    ],
+)
+def test_what_it_takes(sizes: tuple[Any, ...], fits: bool) -> None:
+    assert shape_fits(*sizes) == fits
+
+
+def test_a_warpgroup_has_64_rows_of_each_tile() -> None:
+    assert all(64 * consumers == BLOCK_M for BLOCK_M, _, consumers, *_ in CONFIGS.values())
+
+
+@needs_hopper
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("D", [64, 128])
+def test_a_hundred_runs_on_fresh_inputs_repeat_bit_for_bit(D: int, causal: bool) -> None:
+    shape = attention_reference.sizes(2, 4, 2, 1111, 1111, D, causal=causal)
+    for seed in range(50):
+        arguments = inputs(shape, torch.bfloat16, "cuda", seed)
+        first, second = flash_attention(**arguments), flash_attention(**arguments)
+        assert torch.equal(first[0], second[0])
+        assert torch.equal(first[1], second[1])
+
+
+@needs_hopper
+@pytest.mark.parametrize("scale", [1e-4, 50.0])
+@pytest.mark.parametrize("N", [64, 65, 191, 192, 193, 640])
+def test_lengths_around_its_tiles_and_large_scores_are_exact(
+    N: int, scale: float, assert_as_exact_as_eager: Any
+) -> None:
+    arguments = inputs(attention_reference.sizes(1, 2, 2, N, N, 64), torch.float16, "cuda")
+    arguments |= {"causal": True, "scale": scale}
+    found = flash_attention(**arguments)
+    ordinary, exact = attention_reference.eager(**arguments), reference(**arguments)
+    assert_as_exact_as_eager(found[0], ordinary[0], exact[0])
+    assert_as_exact_as_eager(found[1], ordinary[1], exact[1])
