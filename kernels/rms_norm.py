@@ -17,6 +17,7 @@ from kernels.rms_norm_streamed import rms_norm_streamed_kernel
 from kernels.work import Work
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
+COLUMN_LIMIT = 2**31 - 2**15  # the loop over a row counts in 32 bits
 
 
 # --8<-- [start:kernel]
@@ -81,9 +82,8 @@ class RmsNorm(torch.autograd.Function):
         strides = *rows.stride(), *residual_rows.stride(), weight.stride(0)
         if N > ONE_PASS:
             BLOCK_N, warps = STREAMED
-            tiles = triton.cdiv(N, BLOCK_N)
             rms_norm_streamed_kernel[(M,)](
-                *tensors, *strides, N, tiles, eps, BLOCK_N, with_rstd, num_warps=warps
+                *tensors, *strides, N, eps, BLOCK_N, with_rstd, num_warps=warps
             )
             return out, residual_out
         BLOCK_N = triton.next_power_of_2(N)
@@ -132,6 +132,8 @@ def rms_norm(
         raise ValueError(f"x is {x.dtype}; allowed: {', '.join(map(str, DTYPES))}")
     if x.dim() == 0:
         raise ValueError("x has 0 dimensions; allowed: 1 or more, (..., N)")
+    if x.shape[-1] > COLUMN_LIMIT:
+        raise ValueError(f"x has {x.shape[-1]} columns; allowed: up to {COLUMN_LIMIT}")
     if (residual.shape, residual.dtype, residual.device) != (x.shape, x.dtype, x.device):
         raise ValueError(
             f"residual is {tuple(residual.shape)} {residual.dtype} on {residual.device}; "

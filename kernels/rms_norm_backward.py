@@ -29,8 +29,9 @@ def rms_norm_backward_kernel(
     mask_n = offs_n < N
     weight = tl.load(weight_ptr + offs_n * stride_w, mask=mask_n, other=0.0).to(tl.float32)
     dweight = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-    for tile in tl.range(tl.program_id(0).to(tl.int64), tiles, programs):
-        offs_m = tile * BLOCK_M + tl.arange(0, BLOCK_M)
+    for tile in range(tl.program_id(0), tiles, programs):
+        first = tl.full((), BLOCK_M, tl.int64) * tile  # 64 bits, as rows may pass 2**31
+        offs_m = first + tl.arange(0, BLOCK_M)
         mask_m = offs_m < M
         mask = mask_m[:, None] & mask_n[None, :]
         offsets = offs_m[:, None] * N + offs_n[None, :]
@@ -95,7 +96,7 @@ def rms_norm_backward(
         along = torch.empty(M, dtype=torch.float32, device=h.device)
         row_sums_kernel[(M,)](
             dout, h, weight, rstd, along, *dout.stride(), weight.stride(0),
-            N, triton.cdiv(N, BLOCK_N), BLOCK_N, num_warps=warps,
+            N, BLOCK_N, num_warps=warps,
         )  # fmt: skip
         BLOCK_M, BLOCK_N, warps = COLUMNS
         strips, blocks = triton.cdiv(M, STRIP), triton.cdiv(N, BLOCK_N)

@@ -9,14 +9,14 @@ import triton.language as tl
 def row_sums_kernel(
     dout_ptr, h_ptr, weight_ptr, rstd_ptr, along_ptr,              # (M, N) twice, (N,), (M,) twice
     stride_om, stride_on, stride_w,                                # elements; h contiguous
-    N, tiles,                                                      # columns; tiles of a row
+    N,                                                             # columns
     BLOCK_N: tl.constexpr,
 ):  # fmt: skip
     """The mean over one row of dout * weight * normalised h: what the norm takes away again."""
     row = tl.program_id(0).to(tl.int64)
     products = tl.zeros((BLOCK_N,), tl.float32)
-    for tile in tl.range(row * 0, tiles):  # from a 64-bit 0
-        offs_n = tile * BLOCK_N + tl.arange(0, BLOCK_N)
+    for start in range(0, N, BLOCK_N):
+        offs_n = start + tl.arange(0, BLOCK_N).to(tl.int64)
         mask = offs_n < N
         dout = tl.load(dout_ptr + row * stride_om + offs_n * stride_on, mask=mask, other=0.0)
         h = tl.load(h_ptr + row * N + offs_n, mask=mask, other=0.0)

@@ -10,14 +10,14 @@ def rms_norm_streamed_kernel(
     x_ptr, residual_ptr, weight_ptr,                               # (M, N), (M, N), (N,)
     out_ptr, residual_out_ptr, rstd_ptr,                           # contiguous; rstd (M,) fp32
     stride_xm, stride_xn, stride_rm, stride_rn, stride_w,          # elements
-    N, tiles, eps,                                # columns, tiles of a row; to the mean square
+    N, eps,                                                        # columns; to the mean square
     BLOCK_N: tl.constexpr, WITH_RSTD: tl.constexpr,
 ):  # fmt: skip
     """One row too long to hold, in two passes; the second finds most of it in the L2."""
     row = tl.program_id(0).to(tl.int64)
     squares = tl.zeros((BLOCK_N,), tl.float32)
-    for tile in tl.range(row * 0, tiles):  # from a 64-bit 0
-        offs_n = tile * BLOCK_N + tl.arange(0, BLOCK_N)
+    for start in range(0, N, BLOCK_N):
+        offs_n = start + tl.arange(0, BLOCK_N).to(tl.int64)
         x_ptrs = x_ptr + row * stride_xm + offs_n * stride_xn
         r_ptrs = residual_ptr + row * stride_rm + offs_n * stride_rn
         x = tl.load(x_ptrs, mask=offs_n < N, other=0.0, eviction_policy="evict_last")
@@ -28,8 +28,8 @@ def rms_norm_streamed_kernel(
     rstd = 1.0 / tl.sqrt(tl.sum(squares, 0) / N + eps)
     if WITH_RSTD:
         tl.store(rstd_ptr + row, rstd)
-    for tile in tl.range(row * 0, tiles):
-        offs_n = tile * BLOCK_N + tl.arange(0, BLOCK_N)
+    for start in range(0, N, BLOCK_N):
+        offs_n = start + tl.arange(0, BLOCK_N).to(tl.int64)
         mask = offs_n < N
         x_ptrs = x_ptr + row * stride_xm + offs_n * stride_xn
         r_ptrs = residual_ptr + row * stride_rm + offs_n * stride_rn

@@ -13,6 +13,7 @@ import triton.language as tl
 from kernels.work import Work
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
+COLUMN_LIMIT = 2**31 - 2**15  # the loop over a row counts in 32 bits
 
 
 # --8<-- [start:kernel]
@@ -25,9 +26,8 @@ def softmax_kernel(
 ):  # fmt: skip
     """Tiles of BLOCK_M whole rows; the next tile's loads may start before this one is written."""
     offs_n = tl.arange(0, BLOCK_N).to(tl.int64)
-    first = tl.program_id(0).to(tl.int64)  # 64 bits: rows and columns may pass 2**31
-    for tile in tl.range(first, tiles, programs, num_stages=STAGES):
-        offs_m = tile * BLOCK_M + tl.arange(0, BLOCK_M)
+    for tile in tl.range(tl.program_id(0), tiles, programs, num_stages=STAGES):
+        offs_m = tl.full((), BLOCK_M, tl.int64) * tile + tl.arange(0, BLOCK_M)
         mask = (offs_m < M)[:, None] & (offs_n < N)[None, :]
         x_ptrs = x_ptr + offs_m[:, None] * stride_xm + offs_n[None, :] * stride_xn
         x = tl.load(x_ptrs, mask=mask, other=-float("inf")).to(tl.float32)
@@ -48,7 +48,7 @@ def softmax_kernel(
 def softmax_streamed_kernel(
     x_ptr, y_ptr,                                                  # (M, N); y contiguous
     stride_xm, stride_xn,                                          # elements
-    N, tiles,                                                      # columns; tiles of a row
+    N,                                                             # columns
     BLOCK_N: tl.constexpr,
 ):  # fmt: skip
     """One row in two passes of tiles: BLOCK_N online softmaxes side by side, then the result."""
@@ -56,8 +56,8 @@ def softmax_streamed_kernel(
     offs = tl.arange(0, BLOCK_N).to(tl.int64)
     running_max = tl.full((BLOCK_N,), -float("inf"), tl.float32)  # of every BLOCK_N-th column
     running_sum = tl.zeros((BLOCK_N,), tl.float32)
-    for tile in tl.range(row * 0, tiles):  # from a 64-bit 0
-        offs_n = tile * BLOCK_N + offs
+    for start in range(0, N, BLOCK_N):
+        offs_n = start + offs
         x_ptrs = x_ptr + row * stride_xm + offs_n * stride_xn
         x = tl.load(x_ptrs, mask=offs_n < N, other=-float("inf"), eviction_policy="evict_last")
         new_max = tl.maximum(running_max, x.to(tl.float32))
@@ -68,8 +68,8 @@ def softmax_streamed_kernel(
     shift = tl.where(row_max == -float("inf"), 0.0, row_max)
     total = tl.sum(running_sum * tl.exp(running_max - shift), 0)
     total = tl.where(total == 0.0, 1.0, total)
-    for tile in tl.range(row * 0, tiles):
-        offs_n = tile * BLOCK_N + offs
+    for start in range(0, N, BLOCK_N):
+        offs_n = start + offs
         x_ptrs = x_ptr + row * stride_xm + offs_n * stride_xn
         x = tl.load(x_ptrs, mask=offs_n < N, other=-float("inf"), eviction_policy="evict_first")
         y = tl.exp(x.to(tl.float32) - shift) / total
@@ -131,6 +131,8 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
         raise ValueError(f"x is {x.dtype}; allowed: {', '.join(map(str, DTYPES))}")
     if x.dim() == 0:
         raise ValueError("x has 0 dimensions; allowed: 1 or more, (..., N)")
+    if x.shape[-1] > COLUMN_LIMIT:
+        raise ValueError(f"x has {x.shape[-1]} columns; allowed: up to {COLUMN_LIMIT}")
     if x.requires_grad and torch.is_grad_enabled():
         raise ValueError("x requires a gradient; allowed: none, or under torch.no_grad()")
     y = torch.empty(x.shape, dtype=x.dtype, device=x.device)
@@ -141,8 +143,7 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
     M = rows.shape[0]
     if path(N) == "streamed":
         BLOCK_N, warps = STREAMED
-        tiles = triton.cdiv(N, BLOCK_N)
-        softmax_streamed_kernel[(M,)](rows, y, *rows.stride(), N, tiles, BLOCK_N, num_warps=warps)
+        softmax_streamed_kernel[(M,)](rows, y, *rows.stride(), N, BLOCK_N, num_warps=warps)
         return y
     BLOCK_N = triton.next_power_of_2(N)
     BLOCK_M, warps, per_sm, stages = CONFIGS[min(width for width in CONFIGS if width >= N)]

@@ -213,6 +213,7 @@ HALF = torch.zeros(2, 8, dtype=torch.float16)
     [
         ({"x": HALF.double()}, "x is torch.float64; allowed: torch.float16, "),
         ({"x": HALF[0, 0]}, "x has 0 dimensions; allowed: 1 or more"),
+        ({"x": HALF[0, :1].expand(2**31)}, "x has 2147483648 columns; allowed: up to 2147450880"),
         ({"residual": HALF[:1]}, "residual is (1, 8) torch.float16 on cpu; allowed: as x, (2, 8)"),
         ({"residual": HALF.float()}, "residual is (2, 8) torch.float32 on cpu; allowed: as x"),
         ({"weight": HALF[0, :7]}, "weight is (7,) torch.float16 on cpu; allowed: (8,)"),

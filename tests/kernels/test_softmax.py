@@ -155,6 +155,7 @@ def test_empty_inputs_give_empty_outputs(size: tuple[int, ...]) -> None:
         (torch.zeros(2, 2, dtype=torch.float64), "x is torch.float64; allowed: torch.float16, "),
         (torch.zeros(2, 2).requires_grad_(), "x requires a gradient; allowed: none, or under "),
         (torch.zeros(2, 2, dtype=torch.int64), "x is torch.int64; allowed: torch.float16, "),
+        (torch.zeros(1).expand(2**31), "x has 2147483648 columns; allowed: up to 2147450880"),
     ],
 )
 def test_what_it_cannot_do_is_refused(x: torch.Tensor, message: str) -> None:
