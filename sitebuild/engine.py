@@ -1,0 +1,166 @@
+"""Python for the browser: fetch the pinned release, check it, and put it into a built site.
+
+Run it: `python -m sitebuild.engine`; `make serve`, `make site` and `make test` do. A machine that
+cannot fetch it builds the site without: labs then show their recorded output and say so.
+"""
+
+import hashlib
+import json
+import logging
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
+from sitebuild.labs import ROOT
+
+CACHE = ROOT / ".cache" / "pyodide"
+TIME_LIMIT_S = 300.0
+log = logging.getLogger("mkdocs.engine")
+
+
+class EngineError(RuntimeError):
+    """A file of the engine is not the pinned one. The message names it."""
+
+
+class OutOfReachError(RuntimeError):
+    """The engine could not be fetched. The message says why."""
+
+
+class Pin(NamedTuple):
+    package: str
+    version: str
+    sha256: dict[str, str]  # of each file that the site needs
+
+    @property
+    def folder(self) -> Path:
+        """Where the files lie once they are fetched and checked; it exists only then."""
+        return CACHE / self.version
+
+
+def pin() -> Pin:
+    """Return what `requirements/pyodide.toml` pins."""
+    return Pin(**tomllib.loads((ROOT / "requirements" / "pyodide.toml").read_text("utf-8")))
+
+
+def check(folder: Path, pinned: Pin) -> None:
+    """Raise `EngineError` unless `folder` holds the pinned files."""
+    wrong = []
+    for name, expected in pinned.sha256.items():
+        path = folder / name
+        found = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "no file"
+        if found != expected:
+            wrong.append(f"\n  {name}: {found}, pinned is {expected}")
+    if wrong:
+        raise EngineError(
+            f"{pinned.package} {pinned.version} is not what requirements/pyodide.toml pins, and "
+            f"is refused:{''.join(wrong)}"
+        )
+
+
+def fetch() -> None:
+    """Put the pinned files into `.cache/`, unless they are there.
+
+    Raises
+    ------
+    EngineError
+        If a file is not the pinned one; nothing of it is kept.
+    OutOfReachError
+        If npm, or the registry it asks, is out of reach.
+    """
+    pinned = pin()
+    if pinned.folder.is_dir():
+        try:
+            return check(pinned.folder, pinned)
+        except EngineError:
+            shutil.rmtree(pinned.folder)
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=CACHE.parent, prefix="pyodide-") as scratch:
+        files = Path(scratch) / "files"
+        files.mkdir()
+        with tarfile.open(_download(pinned, Path(scratch))) as archive:
+            for name in pinned.sha256:
+                try:
+                    data = archive.extractfile(f"package/{name}")
+                except KeyError:
+                    continue  # the check names what is missing
+                (files / name).write_bytes(data.read() if data else b"")
+        check(files, pinned)
+        for old in CACHE.iterdir():
+            shutil.rmtree(old, ignore_errors=True)
+        files.rename(pinned.folder)
+    return None
+
+
+def _download(pinned: Pin, folder: Path) -> Path:
+    npm = shutil.which("npm") or _npm_of_python()
+    name = f"{pinned.package}@{pinned.version}"
+    command = [npm, "pack", name, "--loglevel=error", "--fetch-retries=0", "--ignore-scripts"]
+    _call(command, folder)
+    return next(folder.glob("*.tgz"))
+
+
+def _npm_of_python() -> str:
+    """Return the npm of a Python package, for a machine without Node."""
+    npm = Path(sys.executable).with_name("npm")
+    if not npm.exists():
+        print("Installing npm from a Python package")
+        options = "--quiet --disable-pip-version-check --retries 0 --timeout 20 --require-hashes"
+        install = [sys.executable, "-m", "pip", "install", *options.split(), "--requirement"]
+        _call([*install, str(ROOT / "requirements" / "npm.txt")], ROOT)
+    return str(npm)
+
+
+def _call(command: list[str], folder: Path) -> None:
+    shown = " ".join(command[:3]).replace(str(ROOT), ".")
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=TIME_LIMIT_S,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise OutOfReachError(f"{shown}: {error}") from None
+    if done.returncode:
+        complaint = (done.stderr or done.stdout).strip() or f"exit status {done.returncode}"
+        raise OutOfReachError(f"{shown}: {complaint.splitlines()[-1]}")
+
+
+def write_engine(site: Path) -> None:
+    """Copy the engine into `site`, with an `engine.json` that says what is there."""
+    pinned = pin()
+    target = site / "assets" / "pyodide"
+    description: dict[str, str | int | None] = {"version": None}
+    if not pinned.folder.is_dir():
+        log.info("No Python for the browser: labs cannot be run in the page (make engine)")
+    else:
+        try:
+            check(pinned.folder, pinned)
+        except EngineError as error:
+            log.warning(f"{error}\n`make engine` fetches it anew")
+        else:
+            shutil.copytree(pinned.folder, target / pinned.version, dirs_exist_ok=True)
+            size = sum(path.stat().st_size for path in pinned.folder.iterdir())
+            description = {"version": pinned.version, "bytes": size}
+    target.mkdir(parents=True, exist_ok=True)
+    (target / "engine.json").write_text(json.dumps(description) + "\n", "utf-8")
+
+
+def main() -> None:
+    try:
+        fetch()
+    except OutOfReachError as error:
+        print(f"The site is built without Python for the browser: {error}", file=sys.stderr)
+    except EngineError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()
