@@ -41,6 +41,10 @@ class Pin(NamedTuple):
         """Where the files lie once they are fetched and checked; it exists only then."""
         return CACHE / self.version
 
+    def megabytes(self) -> float:
+        """Return the size of the fetched files."""
+        return sum((self.folder / name).stat().st_size for name in self.sha256) / 1e6
+
 
 def pin() -> Pin:
     """Return what `requirements/pyodide.toml` pins."""
@@ -134,10 +138,10 @@ def _call(command: list[str], folder: Path) -> None:
 
 
 def write_engine(site: Path) -> None:
-    """Copy the engine into `site`, with an `engine.json` that says what is there."""
+    """Copy the engine into `site`, with an `engine.json` that names its version, or none."""
     pinned = pin()
     target = site / "assets" / "pyodide"
-    description: dict[str, str | int | None] = {"version": None}
+    version = None
     if not pinned.folder.is_dir():
         log.info("No Python for the browser: labs cannot be run in the page (make engine)")
     else:
@@ -147,10 +151,9 @@ def write_engine(site: Path) -> None:
             log.warning(f"{error}\n`make engine` fetches it anew")
         else:
             shutil.copytree(pinned.folder, target / pinned.version, dirs_exist_ok=True)
-            size = sum(path.stat().st_size for path in pinned.folder.iterdir())
-            description = {"version": pinned.version, "bytes": size}
+            version = pinned.version
     target.mkdir(parents=True, exist_ok=True)
-    (target / "engine.json").write_text(json.dumps(description) + "\n", "utf-8")
+    (target / "engine.json").write_text(json.dumps({"version": version}) + "\n", "utf-8")
 
 
 def main() -> None:

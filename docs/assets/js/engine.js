@@ -18,15 +18,15 @@ const NOT_LOADED = "Python could not be loaded; check the connection, then run a
 let worker // of the page, whichever engine it runs for
 let current // the run in progress
 
-/** What the build says about Python for the browser: `version`, null without it, and `bytes`. */
-export async function description() {
+/** The version of Pyodide that the build put here, null where it put none. */
+async function version() {
   const response = await fetch(new URL("engine.json", PYODIDE))
   if (!response.ok) throw new Error(`${response.status} ${response.url}`)
-  return response.json()
+  return (await response.json()).version
 }
 
 export async function available() {
-  return description().then(engine => engine.version !== null, () => false)
+  return version().then(found => found !== null, () => false)
 }
 
 function discard() {
@@ -66,10 +66,10 @@ export class Engine {
   }
 
   async #start(run, { files, module, onOutput, onStart }) {
-    const engine = await description().catch(() => null)
+    const found = await version().catch(() => undefined)
     if (current !== run) return
-    if (!engine) return run.end("unavailable", NOT_LOADED)
-    if (!engine.version) return run.end("unavailable", NOT_BUILT)
+    if (found === undefined) return run.end("unavailable", NOT_LOADED)
+    if (found === null) return run.end("unavailable", NOT_BUILT)
 
     const limit = `${this.#limitMs / 1000} s`
     const heard = {
@@ -92,7 +92,7 @@ export class Engine {
     worker ??= new Worker(WORKER, { type: "module" })
     worker.onmessage = ({ data }) => current === run && heard[data.kind](data)
     worker.onerror = () => run.end("unavailable", NOT_LOADED)
-    const index = new URL(`${engine.version}/`, PYODIDE).href
+    const index = new URL(`${found}/`, PYODIDE).href
     worker.postMessage({ index, files, module, maxBytes: this.#maxBytes })
   }
 }
