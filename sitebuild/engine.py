@@ -86,13 +86,7 @@ def fetch() -> None:
     with tempfile.TemporaryDirectory(dir=CACHE.parent, prefix="pyodide-") as scratch:
         files = Path(scratch) / "files"
         files.mkdir()
-        with tarfile.open(_download(pinned, Path(scratch))) as archive:
-            for name in pinned.sha256:
-                try:
-                    data = archive.extractfile(f"package/{name}")
-                except KeyError:
-                    continue  # the check names what is missing
-                (files / name).write_bytes(data.read() if data else b"")
+        _unpack(_download(pinned, Path(scratch)), files, pinned)
         check(files, pinned)
         for old in CACHE.iterdir():
             shutil.rmtree(old, ignore_errors=True)
@@ -103,9 +97,26 @@ def fetch() -> None:
 def _download(pinned: Pin, folder: Path) -> Path:
     npm = shutil.which("npm") or _npm_of_python()
     name = f"{pinned.package}@{pinned.version}"
-    command = [npm, "pack", name, "--loglevel=error", "--fetch-retries=0", "--ignore-scripts"]
+    options = "--loglevel=error --fetch-retries=0 --fetch-timeout=120000 --ignore-scripts"
+    command = [npm, "pack", name, *options.split()]
     _call(command, folder)
-    return next(folder.glob("*.tgz"))
+    archive = next(folder.glob("*.tgz"), None)
+    if archive is None:
+        raise OutOfReachError(f"npm pack {name} left no archive")
+    return archive
+
+
+def _unpack(archive: Path, folder: Path, pinned: Pin) -> None:
+    """Write the pinned files of the archive into `folder`; `check` names those that are missing."""
+    wanted = {f"package/{name}": name for name in pinned.sha256}
+    try:
+        with tarfile.open(archive) as members:
+            for member in members:
+                if member.isfile() and member.name in wanted:
+                    data = members.extractfile(member)
+                    (folder / wanted[member.name]).write_bytes(data.read() if data else b"")
+    except (tarfile.TarError, EOFError, OSError) as error:
+        raise EngineError(f"{archive.name} cannot be read and is refused: {error}") from None
 
 
 def _npm_of_python() -> str:
@@ -120,7 +131,7 @@ def _npm_of_python() -> str:
 
 
 def _call(command: list[str], folder: Path) -> None:
-    shown = " ".join(command[:3]).replace(str(ROOT), ".")
+    shown = " ".join([Path(command[0]).name, *command[1:3]])
     try:
         done = subprocess.run(
             command,
@@ -133,8 +144,8 @@ def _call(command: list[str], folder: Path) -> None:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise OutOfReachError(f"{shown}: {error}") from None
     if done.returncode:
-        complaint = (done.stderr or done.stdout).strip() or f"exit status {done.returncode}"
-        raise OutOfReachError(f"{shown}: {complaint.splitlines()[-1]}")
+        complaints = [line for line in done.stderr.splitlines() if "error" in line.lower()]
+        raise OutOfReachError(f"{shown}: {[*complaints, f'exit status {done.returncode}'][0]}")
 
 
 def write_engine(site: Path) -> None:

@@ -1,4 +1,4 @@
-"""Write what a lab needs to run in the page: the repository's own files, and a list for each lab."""
+"""Write what labs need to run in the page: the repository's own files, and a list for each lab."""
 
 import json
 import shutil

@@ -17,7 +17,9 @@ FENCE = re.compile(
     re.M,
 )
 # the line that stands where the controls come; they replace it
-STATIC = "Recorded when the site was built. Run and Edit need JavaScript and a page served over http."
+STATIC = (
+    "Recorded when the site was built. Run and Edit need JavaScript and a page served over http."
+)
 NO_ENGINE = (
     "Recorded when the site was built. Run is off: this copy was built without Python for the "
     "browser."

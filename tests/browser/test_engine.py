@@ -1,0 +1,206 @@
+"""The page's engine: what a program prints, how it ends, and that Stop always answers."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from sitebuild.engine import pin
+
+pytestmark = pytest.mark.xdist_group("site")
+LOAD_MS = 90_000  # Python may take long to load while other tests have the machine
+# run a program, note the longest time for which the page could not answer, stop it if asked to
+RUN = """async ({ source, files, options, stopAfterMs }) => {
+  const { Engine } = await import(window.engineUrl)
+  const engine = new Engine(options)
+  let printed = "", started, longest = 0, last, asked
+  const beat = () => {
+    const now = performance.now()
+    if (last) longest = Math.max(longest, now - last)
+    last = now
+  }
+  const timer = setInterval(beat, 10)
+  const run = engine.run({
+    files: { "lab/__init__.py": "", "lab/a.py": source, ...files },
+    module: "lab.a",
+    onOutput: text => { printed += text },
+    onStart: () => {
+      last = undefined
+      if (stopAfterMs !== undefined)
+        setTimeout(() => { asked = performance.now(); engine.stop() }, stopAfterMs)
+    }
+  })
+  const result = await run
+  clearInterval(timer)
+  const waited = asked === undefined ? null : (performance.now() - asked) / 1000
+  return { ...result, printed, waited, longest: longest / 1000 }
+}"""
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, site) -> Iterator[Page]:
+    """One page for all these tests, so that most of them find Python loaded."""
+    if not pin().folder.is_dir():
+        pytest.skip("no Python for the browser here (make engine)")
+    context = browser.new_context()
+    page = context.new_page()
+    page.set_default_timeout(LOAD_MS)
+    page.goto(site.url)
+    page.evaluate(f"window.engineUrl = '{site.url}assets/js/engine.js'")
+    yield page
+    context.close()
+
+
+@pytest.fixture
+def run(page: Page) -> Callable[..., dict[str, Any]]:
+    def start(source: str, stop_after_ms: int | None = None, **options: Any) -> dict[str, Any]:
+        files = options.pop("files", {})
+        asked = {"source": source, "files": files, "options": options}
+        return page.evaluate(
+            RUN, asked | ({} if stop_after_ms is None else {"stopAfterMs": stop_after_ms})
+        )
+
+    return start
+
+
+def test_the_engine_is_available(page: Page) -> None:
+    assert page.evaluate("import(engineUrl).then(engine => engine.available())") is True
+
+
+def test_a_program_is_done_and_has_printed(run) -> None:
+    result = run("import sys\nprint('é', 1 / 3)\nprint('to stderr', file=sys.stderr)")
+    assert (result["status"], result["message"]) == ("done", "")
+    assert result["printed"] == "é 0.3333333333333333\nto stderr\n"
+    assert 0 < result["seconds"] < 5
+
+
+def test_python_is_the_pinned_one(run) -> None:
+    assert run("import sys; print(*sys.version_info[:2])")["printed"] == "3 14\n"
+
+
+def test_what_a_program_imports_comes_from_the_given_files(run) -> None:
+    files = {"other/b.py": "from pathlib import Path\nx = Path('data/c.txt').read_text()"}
+    result = run("from other.b import x\nprint(x)", files={**files, "data/c.txt": "here"})
+    assert result["printed"] == "here\n"
+
+
+def test_an_error_is_shown_with_the_programs_own_lines_only(run) -> None:
+    result = run("def main():\n    return {}['x']\n\nprint('before')\nmain()")
+    assert (result["status"], result["printed"]) == ("error", "before\n")
+    assert result["message"] == (
+        "Traceback (most recent call last):\n"
+        '  File "lab/a.py", line 5, in <module>\n    main()\n    ~~~~^^\n'
+        "  File \"lab/a.py\", line 2, in main\n    return {}['x']\n           ~~^^^^^\n"
+        "KeyError: 'x'"
+    )
+
+
+def test_endless_recursion_is_an_error_of_the_program(run) -> None:
+    result = run("def f(n):\n    return f(n + 1)\nf(0)")
+    assert result["status"] == "error"
+    assert result["message"].endswith("RecursionError: maximum recursion depth exceeded")
+
+
+def test_a_run_finds_nothing_of_the_last_one(run) -> None:
+    run("import other.b\nother.b.x = 5\nleft = 1\nopen('left', 'w').close()", files=B)
+    result = run(
+        "import os, other.b\nprint(other.b.x, 'left' in globals(), os.path.exists('left'))", files=B
+    )
+    assert result["printed"] == "1 False False\n"
+
+
+B = {"other/b.py": "x = 1"}
+
+
+def test_input_says_that_nobody_answers(run) -> None:
+    result = run("name = input('Your name? ')")
+    assert result["status"] == "error"
+    assert "nobody answers input() here" in result["message"]
+
+
+def test_an_endless_loop_stops_within_300_ms(run) -> None:
+    loop = "while True:\n    try:\n        while True:\n            pass\n"
+    result = run(f"{loop}    except BaseException:\n        pass", stop_after_ms=300)
+    assert (result["status"], result["message"]) == ("stopped", "Stopped.")
+    assert result["waited"] + result["longest"] <= 0.3
+
+
+def test_a_flood_of_prints_leaves_the_page_free_and_stops_within_300_ms(run) -> None:
+    flood = "n = 0\nwhile True:\n    print(n)\n    n += 1"
+    result = run(flood, stop_after_ms=1000, maxBytes=10**12)
+    assert result["status"] == "stopped"
+    assert result["printed"].startswith("0\n1\n2\n")
+    assert len(result["printed"]) > 100_000
+    assert result["waited"] + result["longest"] <= 0.3
+
+
+def test_the_time_limit_ends_a_program_with_a_clear_message(run) -> None:
+    result = run("print('first')\nwhile True:\n    pass", limitMs=400)
+    assert result["status"] == "timeout"
+    assert result["message"] == "Stopped at the time limit of 0.4 s."
+    assert result["printed"] == "first\n"
+    assert 0.4 <= result["seconds"] <= 0.7
+
+
+def test_loading_python_does_not_count_towards_the_time_limit(run) -> None:
+    run("while True:\n    pass", stop_after_ms=0)  # so that the next run loads it anew
+    assert run("print(1)", limitMs=300)["status"] == "done"
+
+
+def test_output_is_capped_at_the_byte_and_the_message_says_so(run) -> None:
+    result = run("while True:\n    print('x' * 99)", maxBytes=2048)
+    assert result["status"] == "capped"
+    assert result["message"] == "Stopped: it printed more than 2 KiB."
+    assert len(result["printed"]) == 2048
+
+
+def test_output_of_exactly_the_limit_is_not_capped(run) -> None:
+    result = run("print('x' * 2047)", maxBytes=2048)
+    assert (result["status"], len(result["printed"])) == ("done", 2048)
+
+
+def test_a_program_that_ends_the_interpreter_is_an_error_and_the_next_one_runs(run) -> None:
+    assert run("import os; os._exit(1)")["status"] == "error"
+    assert run("print('again')")["printed"] == "again\n"
+
+
+def test_engines_of_a_page_share_one_python_and_one_runs_at_a_time(page: Page) -> None:
+    both = page.evaluate(
+        """async () => {
+          const { Engine } = await import(engineUrl)
+          const files = { "a.py": "while True: pass", "b.py": "print(1)" }
+          const first = new Engine().run({ files, module: "a" })
+          const second = new Engine().run({ files, module: "b" })
+          return [await first, await second]
+        }"""
+    )
+    assert [result["status"] for result in both] == ["stopped", "done"]
+    assert both[0]["message"] == "Stopped: another program was started."
+    assert len(page.workers) == 1
+
+
+def test_stop_without_a_run_does_nothing(page: Page) -> None:
+    page.evaluate("import(engineUrl).then(({ Engine }) => new Engine().stop())")
+
+
+def test_without_the_engines_files_a_run_is_unavailable_until_they_are_there(
+    page: Page, run
+) -> None:
+    run("while True:\n    pass", stop_after_ms=0)
+    page.route("**/pyodide.mjs", lambda route: route.abort())
+    result = run("print(1)")
+    page.unroute("**/pyodide.mjs")
+    assert result["status"] == "unavailable"
+    assert result["message"].startswith("Python could not be loaded; check the connection")
+    assert run("print(1)")["status"] == "done"
+
+
+def test_a_site_built_without_the_engine_says_so(page: Page, run) -> None:
+    page.route("**/engine.json", lambda route: route.fulfill(json={"version": None}))
+    result = run("print(1)")
+    available = page.evaluate("import(engineUrl).then(engine => engine.available())")
+    page.unroute("**/engine.json")
+    assert result["status"] == "unavailable"
+    assert result["message"] == "This copy of the site was built without Python for the browser."
+    assert available is False
