@@ -13,11 +13,11 @@ export function kept(stem) {
   }
 }
 
-/** Whether the browser has kept it. */
+/** Whether the browser has kept it: one that refuses storage has none of its own, but a stand-in. */
 export function keep(stem, edit) {
   try {
     localStorage.setItem(key(stem), JSON.stringify(edit))
-    return true
+    return localStorage instanceof Storage
   } catch {
     return false
   }
@@ -26,8 +26,7 @@ export function keep(stem, edit) {
 export function forget(stem) {
   try {
     localStorage.removeItem(key(stem))
-    return true
   } catch {
-    return false
+    // then nothing was kept
   }
 }
