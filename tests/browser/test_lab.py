@@ -258,7 +258,7 @@ def test_a_page_that_is_left_takes_its_program_with_it(page: Page) -> None:
     write(lab, MAIN, f"{MAIN}    print('in')\n    while True: pass\n")
     press(lab, "Run")
     expect(lab.locator("pre")).to_have_text("in\n")
-    with page.workers[0].expect_event("close"):
+    with page.workers[0].expect_event("close", timeout=12_000):  # well before the time limit
         to_library(page)
 
 
