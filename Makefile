@@ -16,7 +16,7 @@ PIP = $(PY) -m pip install --quiet --disable-pip-version-check
 BUILD = $(PY) -m mkdocs build --strict
 export NO_MKDOCS_2_WARNING = 1
 
-.PHONY: help setup serve site lab test fix check ci show lock mutants bench stale measure browser-setup
+.PHONY: help setup engine serve site lab test fix check ci show lock mutants bench stale measure browser-setup
 .DEFAULT_GOAL := help
 
 help: ## List these commands
@@ -24,13 +24,16 @@ help: ## List these commands
 
 setup: .venv/.docs ## Create .venv with what the site needs (no torch)
 
-serve: .venv/.docs ## Build the site, serve it and rebuild on every edit (PORT=8000)
+engine: .venv/.docs ## Fetch the Python that runs labs in the page; serve, site and test do
+	@$(PY) -m sitebuild.engine
+
+serve: .venv/.docs engine ## Build the site, serve it and rebuild on every edit (PORT=8000)
 	@echo "The site will be at http://127.0.0.1:$(PORT)/ ; stop with Ctrl-C"
 	@$(PY) -c "import socket; socket.create_server(('127.0.0.1', $(PORT)))" 2>/dev/null || \
 		{ echo "Port $(PORT) is in use; try: make serve PORT=8001"; exit 1; }
 	@$(PY) -m mkdocs serve --dev-addr 127.0.0.1:$(PORT)
 
-site: .venv/.docs ## Build the site into site/; any fault leaves the old one in place
+site: .venv/.docs engine ## Build the site into site/; any fault leaves the old one in place
 	@rm -rf .cache/site
 	@$(BUILD) --site-dir .cache/site
 	@test -f .cache/site/.built || { echo "The build ended early: a page stopped the process."; exit 1; }
@@ -39,7 +42,7 @@ site: .venv/.docs ## Build the site into site/; any fault leaves the old one in 
 lab: .venv/.docs ## Run one lab: make lab STEM=online_softmax
 	@$(PY) -m snippets.$(STEM)
 
-test: .venv/.test browser-setup ## Install all that the tests need, then run all tests
+test: .venv/.test engine browser-setup ## Install all that the tests need, then run all tests
 	@$(PY) -m pytest -n 2 --dist loadgroup
 
 fix: .venv/.test ## Sort imports, format, mend what can be mended by itself
@@ -73,7 +76,7 @@ show: ## List every file of one stem: make show STEM=online_softmax
 
 lock: .venv/.test ## Resolve the dependency groups of pyproject.toml into requirements/*.txt
 	@$(PIP) uv
-	@for group in docs test; do $(PY) -m uv pip compile --quiet --universal --python-version 3.11 \
+	@for group in docs test npm; do $(PY) -m uv pip compile --quiet --universal --python-version 3.11 \
 		--generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate \
 		--group $$group --output-file requirements/$$group.txt; done
 

@@ -2,9 +2,13 @@
 
 from pathlib import Path
 
+from sitebuild.engine import write_engine
+from sitebuild.lab_files import write_lab_files
 from sitebuild.notebooks import write_downloads
 
 
 def finish(docs: Path, site: Path) -> None:
     """Write the site's further files into `site`, from the sources in `docs`."""
     write_downloads(docs, site)
+    write_lab_files(site)
+    write_engine(site)

@@ -64,7 +64,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, serve) -> Site:
 def copy(tmp_path: Path) -> Path:
     """A copy of the sources to break, with the caches, so that only what broke runs again."""
     target = tmp_path / "a copy"
-    for name in ("docs", "snippets", "kernels", "sitebuild", ".cache"):
+    for name in ("docs", "snippets", "kernels", "sitebuild", "requirements", ".cache"):
         if (ROOT / name).exists():
             shutil.copytree(
                 ROOT / name, target / name, ignore=shutil.ignore_patterns("__pycache__", "site")

@@ -191,8 +191,6 @@ def test_a_page_that_ends_the_process_leaves_the_old_site(copy: Path, tmp_path: 
     made = copy / ".venv"
     (made / "bin").mkdir(parents=True)
     (made / "bin" / "python").symlink_to(python)
-    (copy / "requirements").mkdir()
-    (copy / "requirements" / "docs.txt").touch()
     for stamp in (".made", ".docs"):
         (made / stamp).touch()
     done = subprocess.run(["make", "site"], cwd=copy, capture_output=True, text=True)

@@ -2,7 +2,7 @@
    is mounted by `mount(element)` of player.js and styled by player.css. Both are loaded when the
    part comes near the screen, so that a page weighs what it shows. */
 
-const NEAR = "600px"
+const NEAR = "200px"
 
 function style(name) {
   const href = new URL(`./${name}.css`, import.meta.url).href
