@@ -60,8 +60,9 @@ def log_scale(low: float, high: float, start: float, end: float, value: float) -
     return start + (end - start) * log10(value / low) / log10(high / low)
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> str:
     """An HTML table; the first cell of each row heads it."""
+    title = f"<caption>{escape(caption)}</caption>" if caption else ""
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
     body = "".join(
         f'<tr><th scope="row">{escape(row[0])}</th>'
@@ -69,7 +70,18 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         + "</tr>"
         for row in rows
     )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def drawing(name: str, title: str, description: str, height: float, body: Sequence[str]) -> str:
+    """Return the drawing alone; the arguments are those of `figure`."""
+    (height,) = _sizes(height=height)
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img" '
+        f'aria-labelledby="{name}-title {name}-desc">'
+        f'<title id="{name}-title">{escape(title)}</title>'
+        f'<desc id="{name}-desc">{escape(description)}</desc>{"".join(body)}</svg>'
+    )
 
 
 def figure(
@@ -95,15 +107,10 @@ def figure(
     caption : one sentence under the drawing, plain text.
     mark : a warning over the drawing, such as that its data are stale.
     """
-    drawing = "".join(body)
     warning = f'<p class="stale">{escape(mark)}</p>' if mark else ""
-    (height,) = _sizes(height=height)
     return (
         f'<figure class="figure" id="{name}">{warning}'
-        f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img" '
-        f'aria-labelledby="{name}-title {name}-desc">'
-        f'<title id="{name}-title">{escape(title)}</title>'
-        f'<desc id="{name}-desc">{escape(description)}</desc>{drawing}</svg>'
+        f"{drawing(name, title, description, height, body)}"
         f"<figcaption>{escape(caption)}</figcaption>"
         f"<details><summary>The same data as a table</summary>{table(header, rows)}</details>"
         "</figure>"

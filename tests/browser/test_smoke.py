@@ -10,9 +10,13 @@ from sitebuild.topics import lessons
 
 pytestmark = pytest.mark.xdist_group("site")
 PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
-PATHS = ["", "reference/glossary/", "reference/hardware/", "practice/softmax_rounding/"] + [
-    f"lessons/{stem}/" for stem in lessons()
-]
+PATHS = [
+    "",
+    "practice/explorer/",
+    "reference/glossary/",
+    "reference/hardware/",
+    "practice/softmax_rounding/",
+] + [f"lessons/{stem}/" for stem in lessons()]
 
 
 SETTINGS = [

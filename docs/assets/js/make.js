@@ -1,0 +1,6 @@
+/* Make an element with its properties and children. */
+export function make(tag, properties = {}, ...children) {
+  const element = Object.assign(document.createElement(tag), properties)
+  element.append(...children)
+  return element
+}
