@@ -12,7 +12,7 @@ from kernels.bench.cases import STEMS
 from sitebuild.exercises import FOLDER, exercises, read
 from sitebuild.labs import ROOT, imports_of
 from sitebuild.references import glossary, sources
-from sitebuild.topics import front_matter, lessons
+from sitebuild.topics import front_matter, lessons, optional
 
 LABS = sorted(path.stem for path in (ROOT / "snippets").glob("*.py") if path.stem != "__init__")
 DATA = {"hardware", "captured"}  # read by labs and pages; shown, but not run on a page
@@ -245,6 +245,12 @@ def test_a_lesson_has_an_exercise_on_paper_and_one_in_code(stem: str) -> None:
     assert section.startswith("\n### On paper: ")
     assert folds == [("", "Hint 1 of 2"), ("    ", "Hint 2 of 2"), ("", "Solution")]
     assert len(EXERCISE.findall(section)) >= 1
+
+
+@pytest.mark.parametrize("stem", LESSONS)
+def test_a_lesson_names_what_is_optional_and_points_to_its_own_exercises(stem: str) -> None:
+    assert optional(stem)["Practice"] == "#exercises"
+    assert "\nOptional: use only what helps you learn.\n" in lesson(stem)
 
 
 def test_an_exercise_stands_on_exactly_one_lesson() -> None:

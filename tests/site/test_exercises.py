@@ -7,7 +7,7 @@ from html import unescape
 import pytest
 
 from sitebuild.exercises import exercises, read
-from sitebuild.topics import lessons
+from sitebuild.topics import cards, lessons, optional
 
 pytestmark = pytest.mark.xdist_group("site")
 
@@ -63,3 +63,10 @@ def test_the_search_finds_the_titles_of_exercises_and_gives_away_no_solution(sit
     titles = [f"In code: {read(stem).title}" for stem in exercises()]
     assert {title: texts[title] for title in titles} == dict.fromkeys(titles, "")
     assert "Solution" not in "".join(texts.values())
+
+
+def test_cards_lead_to_what_is_optional() -> None:
+    text = cards()
+    assert text.count("[Visualize](lessons/") == len(lessons())
+    assert f"[Practice](lessons/roofline.md{optional('roofline')['Practice']})" in text
+    assert "[Deep dive](kernels/flash_attention.md)" in text
