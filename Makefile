@@ -59,7 +59,7 @@ ci: ## What runs on every commit: check, then test
 	@$(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory test
 
-mutants: .venv/.test ## Break every lab and kernel on purpose and see its tests fail
+mutants: .venv/.test ## Break every lab, exercise and kernel on purpose and see its tests fail
 	@$(PY) -m tests.mutants.run
 
 bench: .venv/.test ## Measure the kernels on this machine's GPU: make bench STEM=softmax

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from sitebuild.engine import write_engine
+from sitebuild.exercises import write_checks
 from sitebuild.lab_files import write_lab_files
 from sitebuild.notebooks import write_downloads
 
@@ -11,4 +12,5 @@ def finish(docs: Path, site: Path) -> None:
     """Write the site's further files into `site`, from the sources in `docs`."""
     write_downloads(docs, site)
     write_lab_files(site)
+    write_checks(site)
     write_engine(site)

@@ -1,5 +1,6 @@
 """The lessons as cards, in the order of `nav`, from the front matter of their pages."""
 
+import posixpath
 import re
 from collections.abc import Callable
 from html import escape
@@ -11,6 +12,9 @@ from sitebuild.labs import ROOT
 
 FRONT_MATTER = re.compile(r"\A---\n(?P<matter>.*?)\n---\n", re.S)
 FENCE = re.compile(r"^( *)```.*?^\1```$", re.M | re.S)
+OPTIONAL = re.compile(
+    r"^- \*\*(?P<kind>Visualize|Practice|Deep dive)\*\* \[[^\]]+\]\((?P<target>[^)]+)\)", re.M
+)
 LEVELS = ("essential", "intermediate", "advanced", "expert", "tech-lead")
 
 
@@ -58,8 +62,35 @@ def _is_list_of_text(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(v, str) and v for v in value) and value != []
 
 
+def optional(stem: str) -> dict[str, str]:
+    """Return kind -> its first link for what a lesson offers beside its text, as it says itself.
+
+    Raises
+    ------
+    ValueError
+        If the lesson does not name all three kinds, naming the lesson and what it has.
+    """
+    page = (ROOT / "docs" / "lessons" / f"{stem}.md").read_text("utf-8")
+    found = {match["kind"]: match["target"] for match in OPTIONAL.finditer(page)}
+    if list(found) != ["Visualize", "Practice", "Deep dive"]:
+        raise ValueError(
+            f"lessons/{stem}.md must offer Visualize, Practice and Deep dive, each with a link; "
+            f"it has {', '.join(found) or 'none'}"
+        )
+    return found
+
+
+def _optional_links(stem: str) -> str:
+    """Return the links of `optional` as the topic library needs them."""
+    links = []
+    for kind, target in optional(stem).items():
+        page = f"{stem}.md{target}" if target.startswith("#") else target
+        links.append(f"[{kind}]({posixpath.normpath(posixpath.join('lessons', page))})")
+    return " · ".join(links)
+
+
 def cards() -> str:
-    """Return one card a lesson, as Markdown: place, level, minutes, title and goals."""
+    """Return one card a lesson, as Markdown, with its place, level, minutes, title and goals."""
     blocks = []
     for number, stem in enumerate(lessons(), start=1):
         fields = front_matter(stem)
@@ -68,6 +99,7 @@ def cards() -> str:
             f'<div class="card" markdown>\n'
             f"[{fields['title']}](lessons/{stem}.md){{.card-title}}\n\n"
             f'<p class="card-place">Lesson {number} · {escape(fields["level"].capitalize())} · '
-            f"{fields['minutes']} min</p>\n\n{goals}\n\n</div>"
+            f"{fields['minutes']} min</p>\n\n{goals}\n\n"
+            f'<p class="card-optional" markdown>Optional: {_optional_links(stem)}</p>\n\n</div>'
         )
     return '<div class="cards" markdown>\n' + "\n".join(blocks) + "\n</div>"

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from kernels.bench.cases import STEMS
+from sitebuild.exercises import FOLDER, exercises, read
 from sitebuild.labs import ROOT, imports_of
 from sitebuild.references import glossary, sources
-from sitebuild.topics import front_matter, lessons
+from sitebuild.topics import front_matter, lessons, optional
 
 LABS = sorted(path.stem for path in (ROOT / "snippets").glob("*.py") if path.stem != "__init__")
 DATA = {"hardware", "captured"}  # read by labs and pages; shown, but not run on a page
@@ -29,14 +30,19 @@ MUTANTS = sorted((ROOT / "tests" / "mutants").glob("*/*.toml"))
 INCLUDE = re.compile(r'^ *--8<-- "(?P<file>[^":]+)(?::(?P<section>[\w-]+))?"$', re.M)
 RUN = re.compile(r'run\("([\w.]+)"\)')
 FENCE = re.compile(r"^( *)```.*?^\1```$", re.M | re.S)
+# what a reader need not open: an answer, a hint, a solution, the links to more
+FOLD = re.compile(r"^\?\?\? .*\n(?:(?: {4}.*)?\n)*|<div class=\"optional\"[\s\S]*?</div>", re.M)
+EXERCISE = re.compile(r'^print\(exercise\("(\w+)"\)\)$', re.M)
+EXCERPT = re.compile(r'^ +print\(excerpt\("([\w.]+)", .+\)\)$', re.M)
 HEADINGS = (
     "Key points",
     "Where it helps and where it breaks",
     "Common mistakes",
-    "Exercise",
+    "Exercises",
     "Sources",
 )
 LAB_LINES = 90
+EXERCISE_LINES = 150
 LESSON_WORDS = range(450, 951)
 WORDS_A_MINUTE = 180
 
@@ -52,7 +58,7 @@ def lesson(stem: str) -> str:
 def prose(stem: str) -> str:
     """A lesson without front matter, code, tables and markup."""
     body = lesson(stem).split("\n---\n", 1)[1]
-    body = FENCE.sub("", body)
+    body = FENCE.sub("", FOLD.sub("", body))
     body = re.sub(r"^\|.*$", "", body, flags=re.M)
     body = re.sub(r"^\$\$$.*?^\$\$$", "", body, flags=re.M | re.S)
     return re.sub(r"<[^>]+>|\]\([^)]*\)|\]\[[^\]]*\]|[#*`]", " ", body)
@@ -217,9 +223,73 @@ def test_every_include_names_a_file_and_section_that_exist(page: Path) -> None:
 def test_a_lesson_has_its_parts_in_order(stem: str) -> None:
     found = re.findall(r"^## (.+)$", FENCE.sub("", lesson(stem)), re.M)
     assert [heading for heading in found if heading in HEADINGS] == list(HEADINGS)
-    assert '<div class="predict" markdown>' in lesson(stem)
-    assert '??? success "Solution"' in lesson(stem)
     assert set(front_matter(stem)) >= {"level", "minutes", "goals", "prerequisites", "description"}
+
+
+@pytest.mark.parametrize("stem", LESSONS)
+def test_a_lesson_asks_a_question_and_takes_the_answer_from_its_labs(stem: str) -> None:
+    (question,) = re.findall(r'<div class="predict" markdown>\n(.+?)\n</div>', lesson(stem), re.S)
+    assert question.startswith("**Predict.** ")
+    assert question.count('\n??? question "Reveal"\n') == 1
+    assert set(EXCERPT.findall(question)) <= set(RUN.findall(lesson(stem)))
+    assert len(EXCERPT.findall(question)) == 1
+
+
+@pytest.mark.parametrize("stem", LESSONS)
+def test_a_lesson_has_an_exercise_on_paper_and_one_in_code(stem: str) -> None:
+    (section,) = re.findall(r"^## Exercises\n(.+?)^## ", lesson(stem), re.M | re.S)
+    (paper,) = re.findall(
+        r"^<section class=\"exercise\".*?>$(.+?)^</section>$", section, re.M | re.S
+    )
+    folds = re.findall(r'^( *)\?\?\? \w+ "(.+)"$', paper, re.M)
+    assert section.startswith("\n### On paper: ")
+    assert folds == [("", "Hint 1 of 2"), ("    ", "Hint 2 of 2"), ("", "Solution")]
+    assert len(EXERCISE.findall(section)) >= 1
+
+
+@pytest.mark.parametrize("stem", LESSONS)
+def test_a_lesson_names_what_is_optional_and_points_to_its_own_exercises(stem: str) -> None:
+    assert optional(stem)["Practice"] == "#exercises"
+    assert "\nOptional: use only what helps you learn.\n" in lesson(stem)
+
+
+def test_an_exercise_stands_on_exactly_one_lesson() -> None:
+    shown = [name for stem in LESSONS for name in EXERCISE.findall(lesson(stem))]
+    assert sorted(shown) == exercises()
+
+
+def test_every_file_of_the_exercises_is_one_or_what_checks_them() -> None:
+    found = {path.stem for path in FOLDER.glob("*.py")}
+    assert found - set(exercises()) == {"__init__", "grading"}
+    assert found & set(LABS) == set()  # a name leads to one thing
+
+
+@pytest.mark.parametrize("stem", exercises())
+def test_an_exercise_is_short_tested_and_has_mutants(stem: str) -> None:
+    mutants = tomllib.loads(text_of(ROOT / "tests" / "mutants" / "practice" / f"{stem}.toml"))
+    assert len(text_of(FOLDER / f"{stem}.py").splitlines()) <= EXERCISE_LINES
+    assert (ROOT / "tests" / "practice" / f"test_{stem}.py").is_file()
+    assert 3 <= len(mutants["mutant"]) <= 8
+    assert {mutant["file"] for mutant in mutants["mutant"]} == {f"snippets/practice/{stem}.py"}
+
+
+@pytest.mark.parametrize("stem", exercises())
+def test_three_wrong_answers_and_another_right_one_are_tried_on_a_check(stem: str) -> None:
+    test = text_of(ROOT / "tests" / "practice" / f"test_{stem}.py")
+    assert test.count("pytest.param(") >= 3
+    assert test.count(f'refuse("{stem}", edits)') == 1
+    assert f'assert judge("{stem}", answer) == ""' in test
+
+
+@pytest.mark.parametrize("stem", exercises())
+def test_an_answer_and_its_check_need_the_standard_library_and_labs_only(stem: str) -> None:
+    path = FOLDER / f"{stem}.py"
+    nodes = [
+        n for n in ast.walk(ast.parse(text_of(path))) if isinstance(n, ast.Import | ast.ImportFrom)
+    ]
+    roots = {name.split(".")[0] for node in nodes for name in names_in(node)}
+    assert roots <= sys.stdlib_module_names | {"snippets"}
+    assert "import" not in read(stem).skeleton.replace("import math\n", "")
 
 
 @pytest.mark.parametrize("stem", LESSONS)

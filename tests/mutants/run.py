@@ -1,4 +1,4 @@
-"""Break each lab and kernel in the ways its mutants file lists, and show that its tests notice.
+"""Break labs, exercises and kernels in the ways their mutants files list; their tests must notice.
 
 Run it: `make mutants`, or `python -m tests.mutants.run snippets/roofline kernels` for those named;
 a folder stands for all of it. Ends with exit status 1 if a mutant survived or could not be tried.
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PACKAGES = ("snippets", "kernels", "sitebuild", "docs", "tests")
+PACKAGES = ("snippets", "kernels", "sitebuild", "docs", "tests", "requirements")
 LINE = "{:34} {:>7} {:>7} {:>9} {:>8}"
 
 
