@@ -101,7 +101,7 @@ def test_the_site_works_at_the_root_of_a_host_too(site, serve, visit) -> None:
 def test_without_javascript_text_output_figures_and_solution_are_there(site, visit) -> None:
     page = visit.open(site.url + "lessons/roofline/")
     expect(page.locator("article")).to_contain_text("1365.3")
-    assert page.locator("figure svg").count() == 2
+    assert page.locator("figure svg").count() >= 2
     page.locator("details.success summary").first.click()
     expect(page.locator("details.success p").first).to_contain_text("33.55 MB")
 
