@@ -62,10 +62,11 @@ def add_product(acc, a, b):
     """Return acc + a b, multiplied in the dtype of b.
 
     In float32 a tile is summed by itself before it joins acc: one chain of additions over all
-    tiles would round several times as much.
+    tiles would round several times as much. The compiler makes one chain of a sum, so it is
+    written as a difference.
     """
     if b.dtype == tl.float32:
-        acc += tl.dot(a, b, input_precision="ieee")
+        acc -= tl.dot(-a, b, input_precision="ieee")
     else:
         acc = tl.dot(a.to(b.dtype), b, acc)
     return acc

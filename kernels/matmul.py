@@ -14,6 +14,7 @@ from kernels.matmul_tiles import grouped_tile, load_tile, operand
 from kernels.work import Work
 
 DTYPES = (torch.float16, torch.bfloat16)
+SIZE_LIMIT = 2**31 - 256  # indices are 32-bit, and a tile may reach beyond the last one
 
 
 # --8<-- [start:kernel]
@@ -105,6 +106,8 @@ def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
             raise ValueError(f"{name} has {x.dim()} dimensions; allowed: 2")
         if x.dtype not in DTYPES:
             raise ValueError(f"{name} is {x.dtype}; allowed: {', '.join(map(str, DTYPES))}")
+        if max(x.shape) > SIZE_LIMIT:
+            raise ValueError(f"{name} is {tuple(x.shape)}; allowed: sizes up to {SIZE_LIMIT}")
         if x.requires_grad and torch.is_grad_enabled():
             raise ValueError(f"{name} requires a gradient; allowed: none, or under torch.no_grad()")
     if (b.dtype, b.device) != (a.dtype, a.device):

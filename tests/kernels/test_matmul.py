@@ -123,6 +123,8 @@ HALF = torch.zeros(4, 8, dtype=torch.float16)
         (HALF, HALF.T.bfloat16(), "b is torch.bfloat16 on cpu; allowed: as a, torch.float16 on"),
         (HALF.clone().requires_grad_(), HALF.T, "a requires a gradient; allowed: none, or under "),
         (HALF, HALF, "b has 4 rows; allowed: 8, the columns of a"),
+        (HALF[:1].expand(2**31, 8), HALF.T, "a is (2147483648, 8); allowed: sizes up to 21474"),
+        (HALF, HALF[:1].T.expand(8, 2**31), "b is (8, 2147483648); allowed: sizes up to 21474"),
     ],
 )
 def test_what_it_cannot_do_is_refused(a: torch.Tensor, b: torch.Tensor, message: str) -> None:
