@@ -15,8 +15,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from sitebuild import report
 from sitebuild.finish import finish
-from sitebuild.notebooks import digest
+from sitebuild.guard import guard_blocks
+from sitebuild.notebooks import digest, guard_kernels
 
 ROOT = Path(__file__).resolve().parent.parent
 log = logging.getLogger("mkdocs.hooks.gate")
@@ -39,13 +41,6 @@ FENCE_OPTIONS = re.compile(r"^ *(?:`{3,}|~{3,})\w* .*\bexec=.*$", re.M)
 RUN_FENCE = re.compile(r'^ *```python exec="1"(?: \w+="[\w-]*")*$')
 ANCHOR_LINK = re.compile(r'<a\b[^>]*\bhref="?(?P<path>[^"#?:\s>]*)#(?P<anchor>[^"\s>]+)')
 ID = re.compile(r"""\bid=["']?([^"'\s>]+)""")
-
-page_now = ""  # the page being built, for faults that Markdown extensions find
-
-
-def report(message: str) -> None:
-    """Warn, naming the page being built; under strict mode the build then fails."""
-    log.warning(f"{page_now}: {message}" if page_now else message)
 
 
 def faults(content: str) -> list[str]:
@@ -76,13 +71,28 @@ def dead_anchors(pages: dict[str, str]) -> list[str]:
     return dead
 
 
+def links_to_elsewhere(tree: Path) -> list[Path]:
+    """Return the links in a tree, hidden folders aside, that lead out of it."""
+    visible = [path for path in tree.iterdir() if not path.name.startswith(".")]
+    every = visible + [
+        p for folder in visible if not folder.is_symlink() for p in folder.rglob("*")
+    ]
+    return [p for p in every if p.is_symlink() and not p.resolve().is_relative_to(tree)]
+
+
 def on_startup(**_: Any) -> None:
     """Make a page that ends the process fail the build: exit code 0 would look like success."""
     atexit.register(_fail_if_unfinished)
+    guard_blocks()
 
 
 def on_pre_build(**_: Any) -> None:
     unfinished.append(True)
+    # an include follows a link, and a link below docs/ is published with what it leads to
+    for path in links_to_elsewhere(ROOT):
+        log.warning(
+            f"{path.relative_to(ROOT)} is a link to {path.readlink()}, outside the repository"
+        )
 
 
 def _fail_if_unfinished() -> None:
@@ -95,8 +105,7 @@ unfinished: list[bool] = []
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    # Markdown extensions import this module by its name, MkDocs loads it by its path
-    sys.modules["sitebuild.gate"].page_now = page.file.src_uri  # type: ignore[attr-defined]
+    report.page_now = page.file.src_uri
     for match in FENCE_OPTIONS.finditer(markdown):
         if not RUN_FENCE.match(match[0].replace("\t", " ")):
             report_on(
@@ -109,6 +118,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 def on_config(config: Any) -> Any:
     _forget_stale_notebooks()
+    guard_kernels()
     return config
 
 

@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+GUARD = ROOT / "sitebuild" / "guard.py"
 PACKAGES = ("snippets", "kernels", "sitebuild")
 TIME_LIMIT_S = 20.0
 OUTPUT_LIMIT_BYTES = 64 * 1024
@@ -77,7 +78,7 @@ def _run_child(module: str, time_limit_s: float) -> str:
     # Files and not pipes: what a lab leaves running may hold a pipe open for ever.
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         child = subprocess.Popen(
-            [sys.executable, "-W", "error", "-m", module],
+            [sys.executable, "-W", "error", GUARD, module],
             cwd=ROOT,
             env=env,
             stdin=subprocess.DEVNULL,
@@ -121,13 +122,19 @@ def _run_child(module: str, time_limit_s: float) -> str:
 
 
 def _place_of(traceback: str) -> str:
-    """Return ` at file:line: error` for the last frame that lies in this repository."""
+    """Return ` at file:line: error` for the last frame that lies in a lab or what it imports."""
+    traceback = traceback.split("\nException ignored in", 1)[0]  # on the way out
     frames = re.findall(r'^ *File "(.+)", line (\d+)', traceback, re.M)
-    ours = [(file, line) for file, line in frames if Path(file).is_relative_to(ROOT)]
+    ours = [(path, line) for file, line in frames if _is_ours(path := Path(file))]
     if not ours:
         return ""
-    file, line = ours[-1]
-    return f" at {Path(file).relative_to(ROOT).as_posix()}:{line}: {traceback.splitlines()[-1]}"
+    path, line = ours[-1]
+    return f" at {path.relative_to(ROOT).as_posix()}:{line}: {traceback.splitlines()[-1]}"
+
+
+def _is_ours(path: Path) -> bool:
+    inside = path.is_relative_to(ROOT) and path.relative_to(ROOT).parts[0] in PACKAGES
+    return inside and path != GUARD
 
 
 def _kill(child: subprocess.Popen[bytes]) -> None:

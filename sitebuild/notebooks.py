@@ -1,6 +1,7 @@
 """Notebooks are plain Python files; this makes the `.ipynb` that a reader can download."""
 
 import hashlib
+import os
 import sys
 from pathlib import Path
 
@@ -8,12 +9,32 @@ import jupytext
 
 from sitebuild.labs import ROOT, imports_of, source_files
 
+# What a cell does is guarded like a lab, imports this tree's labs and leaves no history behind.
+KERNEL_CONFIG = f"""\
+c.HistoryManager.enabled = False
+c.InteractiveShellApp.exec_lines = [
+    "import sys",
+    "sys.path.insert(0, {str(ROOT)!r})",
+    "from sitebuild import guard",
+    "guard.guard_blocks()",
+    "del guard, sys",
+]
+"""
 PRACTICE = ROOT / "docs" / "practice"
 
 
 def notebooks() -> list[Path]:
     """Return the notebook sources in the order of their names."""
     return sorted(PRACTICE.glob("*.py"))
+
+
+def guard_kernels() -> None:
+    """Start the kernels of this process's notebooks with our settings and not the reader's own."""
+    home = ROOT / ".cache" / "ipython"
+    profile = home / "profile_default"
+    profile.mkdir(parents=True, exist_ok=True)
+    (profile / "ipython_kernel_config.py").write_text(KERNEL_CONFIG, "utf-8")
+    os.environ["IPYTHONDIR"] = str(home)
 
 
 def digest() -> str:

@@ -75,6 +75,64 @@ def test_a_lab_that_fails_stops_the_build(copy: Path, line: str, message: str) -
     assert message in output
 
 
+REACHES_OUT = [
+    (
+        "import socket; socket.socket().connect(('127.0.0.1', 9))",
+        "may not use the network, tried ('127.0.0.1', 9)",
+    ),
+    (
+        "import pathlib; pathlib.Path('docs/new.md').write_text('new')",
+        "may not write outside the temporary folder, tried 'docs/new.md'",
+    ),
+    (
+        "print(open('/etc/passwd').read())",
+        "may read files of the repository only, tried '/etc/passwd'",
+    ),
+    ("import os; os.system('true')", "may not start another program, tried b'true'"),
+]
+
+
+@pytest.mark.parametrize(("line", "message"), REACHES_OUT)
+def test_a_lab_that_reaches_out_of_the_repository_stops_the_build(
+    copy: Path, line: str, message: str
+) -> None:
+    in_main(copy, line)
+    status, output = build(copy)
+    assert status != 0
+    assert f" at {LAB}:{FIRST_LINE}: GuardError: a lab {message}" in output
+
+
+@pytest.mark.parametrize(("line", "message"), REACHES_OUT[:3])
+def test_a_block_that_reaches_out_of_the_repository_stops_the_build(
+    copy: Path, line: str, message: str
+) -> None:
+    append(copy, PAGE, f'```python exec="1" id="reaches-out"\n{line}\n```')
+    status, output = build(copy)
+    assert status != 0
+    assert f"a block of a page {message}" in output
+    assert "code block 'reaches-out'" in output
+
+
+def test_a_notebook_that_reaches_out_of_the_repository_stops_the_build(copy: Path) -> None:
+    line, message = REACHES_OUT[0]
+    append(copy, NOTEBOOK, f"# %%\n{line}")
+    status, output = build(copy)
+    assert status != 0
+    assert f"a block of a page {message}" in output
+
+
+def test_a_link_out_of_the_repository_is_neither_included_nor_published(
+    copy: Path, tmp_path: Path
+) -> None:
+    place = "docs/assets/secrets.txt"
+    (tmp_path / "secrets.txt").write_text("a secret")
+    (copy / place).symlink_to(tmp_path / "secrets.txt")
+    append(copy, PAGE, f'```\n--8<-- "{place}"\n```')
+    status, output = build(copy)
+    assert status != 0
+    assert f"{place} is a link to {tmp_path / 'secrets.txt'}, outside the repository" in output
+
+
 @pytest.mark.parametrize(
     "line",
     [
