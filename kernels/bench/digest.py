@@ -9,6 +9,7 @@ import hashlib
 import io
 import tokenize
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ def source_digest(module: str) -> str:
     return digest.hexdigest()
 
 
+@lru_cache
 def code_of(text: str) -> str:
     """Return `text` without comments, docstrings, blank lines and spaces at line ends.
 

@@ -1,6 +1,7 @@
 """Holds a result file against its schema."""
 
 import json
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,16 @@ def faults(result: Any) -> list[str]:
 
 def read(path: Path) -> dict[str, Any]:
     """Return a result. Raises InvalidError if it is no strict JSON or not of the schema."""
+    text = path.read_text("utf-8")
     try:
-        result: dict[str, Any] = loads(path.read_text("utf-8"))
+        result: dict[str, Any] = loads(text)
     except ValueError as fault:
         raise InvalidError(f"{path.name}: {fault}") from fault
-    if found := faults(result):
+    if found := _faults_of(text):
         raise InvalidError(f"{path.name}: {found[0]}")
     return result
+
+
+@lru_cache  # one build shows the same file many times, and a check takes half a second
+def _faults_of(text: str) -> list[str]:
+    return faults(loads(text))
