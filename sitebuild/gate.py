@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from sitebuild import report
+from sitebuild import page_faults
 from sitebuild.finish import finish
 from sitebuild.guard import guard_blocks
 from sitebuild.notebooks import digest, guard_kernels
@@ -24,7 +24,10 @@ ROOT = Path(__file__).resolve().parent.parent
 log = logging.getLogger("mkdocs.hooks.gate")
 
 FAULTS = {
-    "publishes a traceback": re.compile(r"Traceback \(most recent call last\)"),
+    # the first line that is not indented names the error
+    "publishes a traceback": re.compile(
+        r"Traceback \(most recent call last\)(?::\n(?: .*\n)*(?P<error>\S.*))?"
+    ),
     "shows an include marker that was not resolved": re.compile(r"-+8 ?&lt; ?-+|-+8 ?< ?-+"),
     "shows a fence that was not run (check its quotes and options)": re.compile(
         r"(?:`{3,}|~{3,})\w*[^<\n]*\bexec=|<code>\w* ?exec="
@@ -49,7 +52,8 @@ def faults(content: str) -> list[str]:
     found = []
     for fault, pattern in FAULTS.items():
         if match := pattern.search(text):
-            found.append(f"{fault}: {html_text.unescape(match[0])[:80]!r}")
+            shown = match.groupdict().get("error") or match[0][:80]
+            found.append(f"{fault}: {html_text.unescape(shown)}")
     return found
 
 
@@ -105,11 +109,10 @@ unfinished: list[bool] = []
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    report.page_now = page.file.src_uri
+    page_faults.begin(page.file.src_uri)
     for match in FENCE_OPTIONS.finditer(markdown):
         if not RUN_FENCE.match(match[0].replace("\t", " ")):
-            report_on(
-                page,
+            page_faults.report(
                 f"has a fence that was not run: {match[0].strip()!r}; write "
                 '```python exec="1" and options in double quotes',
             )
@@ -122,10 +125,6 @@ def on_config(config: Any) -> Any:
     return config
 
 
-def report_on(page: Any, message: str) -> None:
-    log.warning(f"{page.file.src_uri} {message}")
-
-
 def on_page_content(html: str, page: Any, files: Any, **_: Any) -> str:
     where = page.file.src_uri
 
@@ -134,15 +133,15 @@ def on_page_content(html: str, page: Any, files: Any, **_: Any) -> str:
         target = posixpath.normpath(posixpath.join(posixpath.dirname(where), match["path"]))
         file = files.get_file_from_path(target)
         if file is None:
-            report_on(page, f"prints a link to {match['path']!r}, which is no page")
+            page_faults.report(f"prints a link to {match['path']!r}, which is no page")
             return match[0]
         return f'href="{file.url_relative_to(page.file)}{match["anchor"] or ""}"'
 
     html = PRINTED_LINK.sub(resolve, html)
     if where.endswith(".md"):  # a notebook that fails stops the build by itself
         for fault in faults(html):
-            report_on(page, fault)
-    return html
+            page_faults.report(fault)
+    return page_faults.box() + html
 
 
 def on_env(env: Any, config: Any, **_: Any) -> Any:

@@ -9,7 +9,7 @@ from markdown.extensions import Extension
 from markdown.treeprocessors import Treeprocessor
 from math_core import LatexError, LatexToMathML
 
-from sitebuild.report import report
+from sitebuild.page_faults import report
 
 
 class _TexToMathML(Treeprocessor):

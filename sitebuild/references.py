@@ -13,7 +13,7 @@ from markdown.extensions import Extension
 from markdown.inlinepatterns import InlineProcessor
 from markdown.preprocessors import Preprocessor
 
-from sitebuild.report import report
+from sitebuild.page_faults import report
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 # `## HBM, high-bandwidth memory {#hbm}` and the paragraph below it
