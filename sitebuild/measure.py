@@ -1,16 +1,21 @@
-"""Time the site's build cold, warm and with execution off, side by side in one run.
+"""Time the site's build cold, warm and with execution off, and how soon an edit is served.
 
-The three take turns, so that a change of the machine's speed meets all of them. The labs' and
-notebooks' own run time is what their processes take when they are started one after another.
+The three builds take turns, so that a change of the machine's speed meets all of them. The own
+run time of labs and notebooks is what their processes take when they are started one after another.
 """
 
+import contextlib
 import re
 import shutil
+import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
 
 from sitebuild.labs import ROOT
 from sitebuild.notebooks import notebooks
@@ -41,6 +46,50 @@ def own_time() -> float:
     return time.perf_counter() - start
 
 
+@contextlib.contextmanager
+def served(tree: Path) -> Iterator[str]:
+    """Serve a tree with `mkdocs serve`; the value is the address of the home page."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    command = [sys.executable, "-m", "mkdocs", "serve", "--dev-addr", address]
+    with (tree / "serve.log").open("w") as log:
+        server = subprocess.Popen(command, cwd=tree, stdout=log, stderr=log)
+    try:
+        yield f"http://{address}/"
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def wait_for(url: str, text: str) -> None:
+    """Return once the page at `url` holds `text`."""
+    while True:
+        with contextlib.suppress(OSError), urllib.request.urlopen(url) as answer:
+            if text in answer.read().decode():
+                return
+        time.sleep(0.05)
+
+
+def edits() -> list[float]:
+    """Seconds from saving a page to its being served, the watcher's own half second included."""
+    times = []
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder)
+        for name in ("docs", "snippets", "kernels", "sitebuild", ".cache"):
+            shutil.copytree(ROOT / name, tree / name)
+        shutil.copy(ROOT / "mkdocs.yml", tree)
+        page = tree / "docs" / "lessons" / "roofline.md"
+        with served(tree) as home:
+            wait_for(f"{home}lessons/roofline/", "</html>")
+            for edit in range(ROUNDS):
+                page.write_text(f"{page.read_text('utf-8')}\nEdit number {edit}.\n", "utf-8")
+                start = time.perf_counter()
+                wait_for(f"{home}lessons/roofline/", f"Edit number {edit}.")
+                times.append(time.perf_counter() - start)
+    return times
+
+
 def main() -> None:
     config = (ROOT / "mkdocs.yml").read_text("utf-8")
     off = config.replace("  - markdown-exec:\n", "  - markdown-exec:\n      enabled: false\n")
@@ -53,6 +102,7 @@ def main() -> None:
         times["cold"].append(build(config))
         times["warm"].append(build(config))
         times["own"].append(own_time())
+    times["edit served"] = edits()
     median = {name: statistics.median(values) for name, values in times.items()}
     for name, values in times.items():
         print(f"{name:14} {median[name]:6.2f} s   {min(values):.2f} to {max(values):.2f}")
