@@ -14,9 +14,11 @@ STEM ?= online_softmax
 PY = .venv/bin/python
 PIP = $(PY) -m pip install --quiet --disable-pip-version-check
 BUILD = $(PY) -m mkdocs build --strict
+SCHEMA = $(PY) -m check_jsonschema --quiet --builtin-schema vendor.
 export NO_MKDOCS_2_WARNING = 1
 
-.PHONY: help setup engine serve site lab test fix check ci show lock mutants bench stale measure browser-setup
+.PHONY: help setup engine serve site lab new test fix check ci audit hooks show lock mutants bench stale \
+	measure zensical browser-setup
 .DEFAULT_GOAL := help
 
 help: ## List these commands
@@ -48,22 +50,33 @@ test: .venv/.test engine browser-setup ## Install all that the tests need, then 
 fix: .venv/.test ## Sort imports, format, mend what can be mended by itself
 	@$(PY) -m ruff check --fix . && $(PY) -m ruff format .
 
-check: .venv/.test ## Lint, types, spelling, labs, strict build: minutes
+check: .venv/.test ## Lint, types, spelling, links, workflows, labs, strict build: minutes
 	@$(PY) -m ruff check . && $(PY) -m ruff format --check .
 	@$(PY) -m mypy
-	@$(PY) -m codespell_lib docs snippets kernels sitebuild tests README.md CONTRIBUTING.md
-	@$(PY) -m pytest -q -n 2 tests/snippets tests/test_layout.py
+	@$(PY) -m codespell_lib docs snippets kernels sitebuild tests .github $(wildcard *.md)
+	@.venv/bin/rumdl check --quiet .
+	@.venv/bin/zizmor --quiet --offline --persona=pedantic .github
+	@$(SCHEMA)github-workflows .github/workflows/*.yml
+	@$(SCHEMA)dependabot .github/dependabot.yml
+	@$(SCHEMA)github-issue-forms .github/ISSUE_TEMPLATE/wrong_number.yml
+	@$(PY) -m pytest -q -n 2 tests/snippets tests/test_*.py
 	@$(MAKE) --no-print-directory site
 
 ci: ## What runs on every commit: check, then test
 	@$(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory test
 
+audit: .venv/.upkeep ## Hold the locked versions against the database of known vulnerabilities
+	@$(PY) -m sitebuild.audit $(UNREACHABLE)
+
+hooks: .venv/.upkeep ## Run check's tools on the changed files of every commit
+	@$(PY) -m pre_commit install
+
 mutants: .venv/.test ## Break every lab, exercise and kernel on purpose and see its tests fail
 	@$(PY) -m tests.mutants.run
 
 bench: .venv/.test ## Measure the kernels on this machine's GPU: make bench STEM=softmax
-	@$(PY) -m kernels.bench $(STEM)
+	@$(PY) -m kernels.bench $(if $(filter file,$(origin STEM)),,$(STEM))
 
 stale: .venv/.docs ## List the captured results whose kernel has changed since
 	@$(PY) -m kernels.bench.stale
@@ -74,9 +87,8 @@ measure: .venv/.docs ## Time cold, warm and no-execution builds side by side
 show: ## List every file of one stem: make show STEM=online_softmax
 	@git ls-files | grep -F "$(STEM)" || { echo "No file has $(STEM) in its path"; exit 1; }
 
-lock: .venv/.test ## Resolve the dependency groups of pyproject.toml into requirements/*.txt
-	@$(PIP) uv
-	@for group in docs test npm; do $(PY) -m uv pip compile --quiet --universal --python-version 3.11 \
+lock: .venv/.upkeep ## Resolve the dependency groups of pyproject.toml into requirements/*.txt
+	@for group in docs test npm upkeep; do $(PY) -m uv pip compile --quiet --universal --python-version 3.11 \
 		--generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate \
 		--group $$group --output-file requirements/$$group.txt; done
 
@@ -102,6 +114,11 @@ else
 	@$(PIP) torch==$(TORCH_VERSION)
 endif
 	@$(PIP) triton==$(TRITON_VERSION)
+	@touch $@
+
+.venv/.upkeep: .venv/.made requirements/upkeep.txt
+	@echo "Installing what locks and audits the dependencies"
+	@$(PIP) --require-hashes --requirement requirements/upkeep.txt
 	@touch $@
 
 # The browser tests use the system's Chromium or Chrome; as root on Debian it is installed here.
