@@ -91,6 +91,8 @@ lock: .venv/.upkeep ## Resolve the dependency groups of pyproject.toml into requ
 	@for group in docs test npm upkeep; do $(PY) -m uv pip compile --quiet --universal --python-version 3.11 \
 		--generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate \
 		--group $$group --output-file requirements/$$group.txt; done
+	@$(MAKE) --no-print-directory .venv/.test .venv/.upkeep
+	@$(PY) -m sitebuild.licences
 
 .venv/.made:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or later is needed; set PYTHON=/path/to/python"; exit 1; }

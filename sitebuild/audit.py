@@ -5,12 +5,12 @@ Run it: `make audit`. A database that cannot be reached is no clean result: it i
 """
 
 import json
-import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from sitebuild.dependencies import outside_the_lock
 from sitebuild.labs import ROOT
 
 LOCKS = ("test.txt", "upkeep.txt")  # test.txt holds what docs.txt holds
@@ -47,15 +47,9 @@ def vulnerabilities(answer: str, complaint: str) -> list[str]:
     ]
 
 
-def outside_the_lock(makefile: str) -> str:
-    """Return the requirements that the Makefile pins itself: torch and triton."""
-    pins = re.findall(r"^(TORCH|TRITON)_VERSION = (\S+)$", makefile, re.M)
-    return "".join(f"{name.lower()}=={version}\n" for name, version in pins)
-
-
 def main() -> int:
     """Print what is known of each lock. Returns 1 for a vulnerability, or as asked for none."""
-    pinned = outside_the_lock((ROOT / "Makefile").read_text("utf-8"))
+    pinned = "".join(f"{name}=={version}\n" for name, version in outside_the_lock().items())
     found: list[str] = []
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
         file.write(pinned)

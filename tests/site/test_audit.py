@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from sitebuild.audit import NotAuditedError, outside_the_lock, vulnerabilities
+from sitebuild.audit import NotAuditedError, vulnerabilities
 from sitebuild.labs import ROOT
 
 
@@ -48,11 +48,6 @@ def test_a_vulnerability_is_named_with_the_version_that_mends_it() -> None:
 def test_what_was_not_asked_is_no_clean_result(printed: str, complaint: str, reason: str) -> None:
     with pytest.raises(NotAuditedError, match=reason):
         vulnerabilities(printed, complaint)
-
-
-def test_what_the_makefile_pins_is_audited_too() -> None:
-    pinned = outside_the_lock((ROOT / "Makefile").read_text("utf-8")).splitlines()
-    assert [line.split("==")[0] for line in pinned] == ["torch", "triton"]
 
 
 @pytest.mark.parametrize(("argument", "status"), [("fail", 1), ("", 0)])
