@@ -41,6 +41,12 @@ site: .venv/.docs engine ## Build the site into site/; any fault leaves the old 
 	@test -f .cache/site/.built || { echo "The build ended early: a page stopped the process."; exit 1; }
 	@rm -rf site && mv .cache/site site
 
+zensical: .venv/.test ## Build the same site with Zensical into site.zensical/
+	@rm -rf site.zensical
+	@SITE_DIR=site.zensical $(PY) -m zensical build --clean
+	@$(PY) -m sitebuild.finish docs site.zensical
+	@$(PY) -m sitebuild.site_faults site.zensical
+
 lab: .venv/.docs ## Run one lab: make lab STEM=online_softmax
 	@$(PY) -m snippets.$(STEM)
 

@@ -1,5 +1,9 @@
-"""Add to a built site what no page template writes; works whichever builder made the pages."""
+"""Add to a built site what no page template writes; works whichever builder made the pages.
 
+The gate runs it after MkDocs; after another builder: `python -m sitebuild.finish docs site`.
+"""
+
+import sys
 from pathlib import Path
 
 from sitebuild.engine import write_engine
@@ -14,3 +18,7 @@ def finish(docs: Path, site: Path) -> None:
     write_lab_files(site)
     write_checks(site)
     write_engine(site)
+
+
+if __name__ == "__main__":
+    finish(*map(Path, sys.argv[1:]))

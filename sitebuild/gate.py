@@ -5,7 +5,6 @@ fault is caught whatever caused it.
 """
 
 import atexit
-import html as html_text
 import logging
 import os
 import posixpath
@@ -19,60 +18,14 @@ from sitebuild import page_faults
 from sitebuild.finish import finish
 from sitebuild.guard import guard_blocks
 from sitebuild.notebooks import digest, guard_kernels
+from sitebuild.site_faults import dead_anchors, faults, pages_of
 
 ROOT = Path(__file__).resolve().parent.parent
 log = logging.getLogger("mkdocs.hooks.gate")
 
-FAULTS = {
-    # the first line that is not indented names the error
-    "publishes a traceback": re.compile(
-        r"Traceback \(most recent call last\)(?::\n(?: .*\n)*(?P<error>\S.*))?"
-    ),
-    "shows an include marker that was not resolved": re.compile(r"-+8 ?&lt; ?-+|-+8 ?< ?-+"),
-    "shows a fence that was not run (check its quotes and options)": re.compile(
-        r"(?:`{3,}|~{3,})\w*[^<\n]*\bexec=|<code>\w* ?exec="
-    ),
-    "has an empty result block": re.compile(r"<code>\s*</code>|<p>\s*</p>"),
-    "loads from another host": re.compile(
-        r"<(?!a\b)\w+\b[^>]*\b(?:src|srcset|data|poster|href)\s*=\s*[\"']?\s*(?:https?:)?//"
-        r"|(?:url\(|@import|\bfetch\()\s*[\"']?(?:https?:)?//",
-        re.I,
-    ),
-}
 PRINTED_LINK = re.compile(r'href="(?P<path>[^":#?]+\.(?:md|py))(?P<anchor>#[^"]*)?"')
 FENCE_OPTIONS = re.compile(r"^ *(?:`{3,}|~{3,})\w* .*\bexec=.*$", re.M)
 RUN_FENCE = re.compile(r'^ *```python exec="1"(?: \w+="[\w-]*")*$')
-ANCHOR_LINK = re.compile(r'<a\b[^>]*\bhref="?(?P<path>[^"#?:\s>]*)#(?P<anchor>[^"\s>]+)')
-ID = re.compile(r"""\bid=["']?([^"'\s>]+)""")
-
-
-def faults(content: str) -> list[str]:
-    """Return what is wrong with the HTML of one page, with the text that shows it."""
-    text = re.sub(r"</?(?:span|a)\b[^>]*>", "", content)
-    found = []
-    for fault, pattern in FAULTS.items():
-        if match := pattern.search(text):
-            shown = match.groupdict().get("error") or match[0][:80]
-            found.append(f"{fault}: {html_text.unescape(shown)}")
-    return found
-
-
-def dead_anchors(pages: dict[str, str]) -> list[str]:
-    """Return the links between built pages whose anchor is on no page; keys are site paths."""
-    ids = {path: set(ID.findall(content)) for path, content in pages.items()}
-    dead = []
-    for path, content in pages.items():
-        for match in ANCHOR_LINK.finditer(content):
-            target = posixpath.normpath(posixpath.join(posixpath.dirname(path), match["path"]))
-            if match["path"] == "":
-                target = path
-            elif match["path"].endswith("/") or target == ".":
-                target = posixpath.normpath(posixpath.join(target, "index.html"))
-            if target in ids and html_text.unescape(match["anchor"]) not in ids[target]:
-                dead.append(
-                    f"{path} links to {match['path']}#{match['anchor']}, which is not there"
-                )
-    return dead
 
 
 def links_to_elsewhere(tree: Path) -> list[Path]:
@@ -156,12 +109,7 @@ def on_post_build(config: Any) -> None:
     for unused in site.glob("assets/_markdown_exec_*"):
         unused.unlink()
     finish(Path(config["docs_dir"]), site)
-    pages = {
-        path.relative_to(site).as_posix(): path.read_text("utf-8")
-        for path in site.rglob("*.html")
-        if path.name != "404.html"
-    }
-    for dead in dead_anchors(pages):
+    for dead in dead_anchors(pages_of(site)):
         log.warning(dead)
     # proof that the build reached its end: a lab that ends the process leaves none
     (site / ".built").write_text("ok\n")

@@ -76,9 +76,10 @@ def edits() -> list[float]:
     times = []
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder)
-        for name in ("docs", "snippets", "kernels", "sitebuild", ".cache"):
+        for name in ("docs", "snippets", "kernels", "sitebuild", "requirements", ".cache"):
             shutil.copytree(ROOT / name, tree / name)
-        shutil.copy(ROOT / "mkdocs.yml", tree)
+        for name in ("mkdocs.yml", "Makefile", "pyproject.toml", "CHANGELOG.md"):
+            shutil.copy(ROOT / name, tree)
         page = tree / "docs" / "lessons" / "roofline.md"
         with served(tree) as home:
             wait_for(f"{home}lessons/roofline/", "</html>")

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -60,18 +60,27 @@ def site(tmp_path_factory: pytest.TempPathFactory, serve) -> Site:
     return Site(root / "course", url)
 
 
+@pytest.fixture(scope="session")
+def copy_of_sources() -> Callable[[Path], Path]:
+    """Copy the sources, with the caches, so that only what is broken in the copy runs again."""
+
+    def make(target: Path) -> Path:
+        for name in ("docs", "snippets", "kernels", "sitebuild", "requirements", ".cache"):
+            if (ROOT / name).exists():
+                shutil.copytree(
+                    ROOT / name, target / name, ignore=shutil.ignore_patterns("__pycache__", "site")
+                )
+        for name in ("mkdocs.yml", "Makefile", "pyproject.toml", "CHANGELOG.md"):
+            shutil.copy2(ROOT / name, target)
+        return target
+
+    return make
+
+
 @pytest.fixture
-def copy(tmp_path: Path) -> Path:
-    """A copy of the sources to break, with the caches, so that only what broke runs again."""
-    target = tmp_path / "a copy"
-    for name in ("docs", "snippets", "kernels", "sitebuild", "requirements", ".cache"):
-        if (ROOT / name).exists():
-            shutil.copytree(
-                ROOT / name, target / name, ignore=shutil.ignore_patterns("__pycache__", "site")
-            )
-    for name in ("mkdocs.yml", "Makefile", "pyproject.toml"):
-        shutil.copy2(ROOT / name, target)
-    return target
+def copy(tmp_path: Path, copy_of_sources: Callable[[Path], Path]) -> Path:
+    """A copy of the sources to break."""
+    return copy_of_sources(tmp_path / "a copy")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
