@@ -10,6 +10,8 @@ TORCH_VERSION = 2.13.0
 TRITON_VERSION = 3.9.0
 PORT ?= 8000
 STEM ?= online_softmax
+# the stem that was asked for, and not the one that stands in as an example
+ASKED = $(if $(filter file,$(origin STEM)),,$(STEM))
 
 PY = .venv/bin/python
 PIP = $(PY) -m pip install --quiet --disable-pip-version-check
@@ -50,6 +52,9 @@ zensical: .venv/.test ## Build the same site with Zensical into site.zensical/
 lab: .venv/.docs ## Run one lab: make lab STEM=online_softmax
 	@$(PY) -m snippets.$(STEM)
 
+new: .venv/.docs ## Start a lesson or a kernel: make new KIND=lesson STEM=tile_sizes
+	@$(PY) -m sitebuild.new "$(KIND)" "$(ASKED)"
+
 test: .venv/.test engine browser-setup ## Install all that the tests need, then run all tests
 	@$(PY) -m pytest -n 2 --dist loadgroup
 
@@ -78,11 +83,11 @@ audit: .venv/.upkeep ## Hold the locked versions against the database of known v
 hooks: .venv/.upkeep ## Run check's tools on the changed files of every commit
 	@$(PY) -m pre_commit install
 
-mutants: .venv/.test ## Break every lab, exercise and kernel on purpose and see its tests fail
-	@$(PY) -m tests.mutants.run
+mutants: .venv/.test ## Break what is tested and see its tests fail: all, or STEM=roofline
+	@$(PY) -m tests.mutants.run $(ASKED)
 
 bench: .venv/.test ## Measure the kernels on this machine's GPU: make bench STEM=softmax
-	@$(PY) -m kernels.bench $(if $(filter file,$(origin STEM)),,$(STEM))
+	@$(PY) -m kernels.bench $(ASKED)
 
 stale: .venv/.docs ## List the captured results whose kernel has changed since
 	@$(PY) -m kernels.bench.stale
@@ -91,7 +96,7 @@ measure: .venv/.docs ## Time cold, warm and no-execution builds side by side
 	@$(PY) -m sitebuild.measure
 
 show: ## List every file of one stem: make show STEM=online_softmax
-	@git ls-files | grep -F "$(STEM)" || { echo "No file has $(STEM) in its path"; exit 1; }
+	@git ls-files --cached --others --exclude-standard | grep -F "$(STEM)" || { echo "No file has $(STEM) in its path"; exit 1; }
 
 lock: .venv/.upkeep ## Resolve the dependency groups of pyproject.toml into requirements/*.txt
 	@for group in docs test npm upkeep; do $(PY) -m uv pip compile --quiet --universal --python-version 3.11 \

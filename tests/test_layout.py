@@ -335,6 +335,18 @@ def test_a_mutant_changes_exactly_one_place(file: Path) -> None:
     assert all(m["old"] != m["new"] for m in mutants)
 
 
+def test_nothing_is_left_to_fill() -> None:
+    folders = ("docs", "snippets", "kernels", "tests/snippets", "tests/kernels", "tests/mutants")
+    files = [f for d in folders for s in ("md", "py", "toml") for f in (ROOT / d).rglob(f"*.{s}")]
+    left = [
+        f"{file.relative_to(ROOT)}:{number}: {line.strip()}"
+        for file in sorted(files)
+        for number, line in enumerate(text_of(file).splitlines(), start=1)
+        if "TO FILL" in line
+    ]
+    assert left == [], "\n" + "\n".join(left)
+
+
 def test_no_file_is_named_for_being_shared() -> None:
     names = {"utils", "util", "helpers", "helper", "common", "misc", "base"}
     every = [p for d in ("snippets", "sitebuild", "tests") for p in (ROOT / d).rglob("*.py")]

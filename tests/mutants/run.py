@@ -1,8 +1,9 @@
 """Break labs, exercises and kernels in the ways their mutants files list; their tests must notice.
 
-Run it: `make mutants`, or `python -m tests.mutants.run snippets/roofline kernels` for those named;
-a folder stands for all of it. Ends with exit status 1 if a mutant survived or could not be tried.
-Works on a copy of the tree, so that an interruption leaves nothing broken behind.
+Run it: `make mutants`, `make mutants STEM=roofline`, or `python -m tests.mutants.run` with names such
+as snippets/roofline; a folder or a stem stands for all of it. Ends with exit status 1 if a mutant
+survived or could not be tried. Works on a copy of the tree, so that an interruption leaves nothing
+broken behind.
 """
 
 import shutil
@@ -73,8 +74,8 @@ def try_all(tree: Path, name: str, mutants: list[dict[str, str]]) -> Outcome:
 
 def chosen(names: list[str], asked: list[str]) -> list[str]:
     """Return the names that were asked for, all if none was. Ends the run for an unknown one."""
-    found = [n for n in names if not asked or n in asked or n.split("/")[0] in asked]
-    known = {*names, *(name.split("/")[0] for name in names)}
+    found = [n for n in names if not asked or {n, *n.split("/")} & set(asked)]
+    known = {*names, *(part for name in names for part in name.split("/"))}
     if unknown := [name for name in asked if name.strip("/") not in known]:
         sys.exit(f"no mutants for {', '.join(unknown)}; there are {', '.join(names)}")
     return found
