@@ -10,9 +10,13 @@ import os
 import posixpath
 import re
 import shutil
+import signal
 import sys
+import threading
 from pathlib import Path
 from typing import Any
+
+from mkdocs.plugins import event_priority
 
 from sitebuild import page_faults
 from sitebuild.finish import finish
@@ -23,6 +27,7 @@ from sitebuild.site_faults import dead_anchors, faults, pages_of
 ROOT = Path(__file__).resolve().parent.parent
 log = logging.getLogger("mkdocs.hooks.gate")
 
+PAGE_LIMIT_S = 300  # labs have a limit of their own; this one is for a page's blocks and cells
 PRINTED_LINK = re.compile(r'href="(?P<path>[^":#?]+\.(?:md|py))(?P<anchor>#[^"]*)?"')
 FENCE_OPTIONS = re.compile(r"^ *(?:`{3,}|~{3,})\w* .*\bexec=.*$", re.M)
 RUN_FENCE = re.compile(r'^ *```python exec="1"(?: \w+="[\w-]*")*$')
@@ -61,6 +66,12 @@ def _fail_if_unfinished() -> None:
 unfinished: list[bool] = []
 
 
+@event_priority(100)  # before a notebook is run
+def on_pre_page(page: Any, **_: Any) -> Any:
+    _limit(PAGE_LIMIT_S)
+    return page
+
+
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     page_faults.begin(page.file.src_uri)
     for match in FENCE_OPTIONS.finditer(markdown):
@@ -94,7 +105,19 @@ def on_page_content(html: str, page: Any, files: Any, **_: Any) -> str:
     if where.endswith(".md"):  # a notebook that fails stops the build by itself
         for fault in faults(html):
             page_faults.report(fault)
+    _limit(0)
     return page_faults.box() + html
+
+
+def _limit(seconds: int) -> None:
+    """Raise TimeoutError in what a page runs after so many seconds; 0 ends the limit."""
+    if threading.current_thread() is threading.main_thread():  # where signals arrive
+        signal.signal(signal.SIGALRM, _out_of_time)
+        signal.alarm(seconds)
+
+
+def _out_of_time(*_: Any) -> None:
+    raise TimeoutError(f"what this page runs took longer than {PAGE_LIMIT_S} s and was stopped")
 
 
 def on_env(env: Any, config: Any, **_: Any) -> Any:

@@ -100,9 +100,14 @@ def test_the_exit_status_says_whether_all_were_killed(
 
 @pytest.mark.parametrize(
     ("asked", "found"),
-    [([], NAMES), (["snippets"], NAMES[:2]), (["kernels/one", "snippets/two"], NAMES[1:])],
+    [
+        ([], NAMES),
+        (["snippets"], NAMES[:2]),
+        (["two"], NAMES[1:2]),
+        (["kernels/one", "snippets/two"], NAMES[1:]),
+    ],
 )
-def test_a_folder_stands_for_all_of_it(
+def test_a_folder_or_a_stem_stands_for_all_of_it(
     runner: ModuleType, asked: list[str], found: list[str]
 ) -> None:
     assert runner.chosen(NAMES, asked) == found

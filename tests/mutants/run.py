@@ -1,9 +1,9 @@
 """Break labs, exercises and kernels in the ways their mutants files list; their tests must notice.
 
-Run it: `make mutants`, `make mutants STEM=roofline`, or `python -m tests.mutants.run` with names such
-as snippets/roofline; a folder or a stem stands for all of it. Ends with exit status 1 if a mutant
-survived or could not be tried. Works on a copy of the tree, so that an interruption leaves nothing
-broken behind.
+Run it: `make mutants`, `make mutants STEM=roofline`, or `python -m tests.mutants.run` with names
+such as snippets/roofline; a folder or a stem stands for all of it. Ends with exit status 1 if a
+mutant survived or could not be tried. Works on a copy of the tree, so that an interruption leaves
+nothing broken behind.
 """
 
 import shutil

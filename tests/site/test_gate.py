@@ -154,6 +154,24 @@ def test_a_lab_that_hangs_is_stopped_at_the_time_limit(copy: Path, line: str) ->
     assert re.search("snippets.waves (ran past its time limit of 4 s|printed more)", output)
 
 
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        (PAGE, '```python exec="1" id="endless"\nwhile True:\n    pass\n```'),
+        (NOTEBOOK, "# %%\nwhile True:\n    pass"),
+    ],
+)
+def test_a_block_or_cell_that_hangs_is_stopped_at_the_time_limit(
+    copy: Path, file: str, text: str
+) -> None:
+    gate = copy / "sitebuild" / "gate.py"
+    gate.write_text(gate.read_text().replace("PAGE_LIMIT_S = 300", "PAGE_LIMIT_S = 15"))
+    append(copy, file, text)
+    status, output = build(copy)
+    assert status != 0
+    assert "what this page runs took longer than 15 s and was stopped" in output
+
+
 def test_what_a_lab_leaves_running_does_not_hold_up_the_build(copy: Path) -> None:
     in_main(copy, "import os, time; os.fork() or (os.setsid(), time.sleep(20), os._exit(0))")
     started = time.monotonic()
