@@ -13,7 +13,7 @@ from pathlib import Path
 from sitebuild.dependencies import outside_the_lock
 from sitebuild.labs import ROOT
 
-LOCKS = ("test.txt", "upkeep.txt")  # test.txt holds what docs.txt holds
+LOCKS = ("test.txt", "npm.txt", "upkeep.txt")  # test.txt holds what docs.txt holds
 COMMAND = (
     "-m pip_audit --disable-pip --no-deps --progress-spinner off --format json "
     "--vulnerability-service osv --timeout 20 --requirement"

@@ -20,6 +20,9 @@ FILES = {
         "lab.py": "snippets/{stem}.py",
         "test.py": "tests/snippets/test_{stem}.py",
         "mutants.toml": "tests/mutants/snippets/{stem}.toml",
+        "exercise.py": "snippets/practice/{stem}_exercise.py",
+        "exercise_test.py": "tests/practice/test_{stem}_exercise.py",
+        "exercise_mutants.toml": "tests/mutants/practice/{stem}_exercise.toml",
     },
     "kernel": {
         "page.md": "docs/kernels/{stem}.md",

@@ -7,12 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from sitebuild import engine
 from sitebuild.dependencies import LICENCES, direct, locked, normal, outside_the_lock, table
 from sitebuild.labs import ROOT
 from sitebuild.licences import licence, metadata_of
 
 PAGE = (ROOT / "docs" / "reference" / "dependencies.md").read_text("utf-8")
-SECTIONS = {"docs": "What builds the site", "test": "What tests it", "upkeep": "up to date"}
+SECTIONS = {
+    "docs": "What builds the site",
+    "test": "What tests it",
+    "npm": "What brings Python",
+    "upkeep": "What keeps it",
+}
 RECORDED = json.loads(LICENCES.read_text("utf-8"))
 
 
@@ -27,7 +33,7 @@ def test_every_group_has_its_section() -> None:
 
 @pytest.mark.parametrize(("group", "section"), SECTIONS.items())
 def test_a_section_lists_the_group_and_nothing_else(group: str, section: str) -> None:
-    beside = {"test": list(outside_the_lock())}.get(group, [])
+    beside = {"test": [*outside_the_lock()], "npm": [engine.pin().package]}.get(group, [])
     assert sorted(listed(section)) == sorted([*direct()[group], *beside])
 
 

@@ -48,11 +48,16 @@ def test_a_lesson_runs_passes_builds_and_lists_what_is_left(whole: Path) -> None
         "snippets/tile_sizes.py",
         "tests/snippets/test_tile_sizes.py",
         "tests/mutants/snippets/tile_sizes.toml",
+        "snippets/practice/tile_sizes_exercise.py",
+        "tests/practice/test_tile_sizes_exercise.py",
+        "tests/mutants/practice/tile_sizes_exercise.toml",
         "mkdocs.yml",
     ]
-    status, output = run(whole, "tests.mutants.run", "tile_sizes")
+    status, output = run(whole, "tests.mutants.run", "tile_sizes", "tile_sizes_exercise")
     assert status == 0, output
-    assert output.splitlines()[-2].split()[:4] == ["all", "3", "3", "0"]
+    assert "all 6 6 0" in " ".join(output.split())
+    status, output = run(whole, "pytest", "-q", "tests/practice/test_exercises.py")
+    assert status == 0, output
     status, output = run(whole, "mkdocs", "build", "--strict", "--site-dir", "out")
     assert status == 0, output
     page = (whole / "out/lessons/tile_sizes/index.html").read_text("utf-8")
@@ -133,7 +138,10 @@ def test_a_write_that_fails_takes_back_the_others(small: Path) -> None:
 @pytest.mark.parametrize("kind", FILES)
 def test_what_is_made_has_nothing_to_lint(small: Path, kind: str, stem: str) -> None:
     create(kind, stem, small)
-    [(small / name / "__init__.py").touch() for name in ("snippets", "kernels")]
+    [
+        (small / name / "__init__.py").touch()
+        for name in ("snippets", "kernels", "snippets/practice")
+    ]
     shutil.copy(ROOT / "pyproject.toml", small)
     assert run(small, "ruff", "check", ".") == (0, "All checks passed!\n")
     assert run(small, "ruff", "format", "--check", ".")[0] == 0
