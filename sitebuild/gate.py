@@ -18,7 +18,7 @@ from typing import Any
 
 from mkdocs.plugins import event_priority
 
-from sitebuild import page_faults
+from sitebuild import page_faults, unchanged
 from sitebuild.finish import finish
 from sitebuild.guard import guard_blocks
 from sitebuild.notebooks import digest, guard_kernels
@@ -42,10 +42,11 @@ def links_to_elsewhere(tree: Path) -> list[Path]:
     return [p for p in every if p.is_symlink() and not p.resolve().is_relative_to(tree)]
 
 
-def on_startup(**_: Any) -> None:
+def on_startup(command: str, **_: Any) -> None:
     """Make a page that ends the process fail the build: exit code 0 would look like success."""
     atexit.register(_fail_if_unfinished)
     guard_blocks()
+    unchanged.is_served = command == "serve"
 
 
 def on_pre_build(**_: Any) -> None:
@@ -66,6 +67,11 @@ def _fail_if_unfinished() -> None:
 unfinished: list[bool] = []
 
 
+def on_files(files: Any, **_: Any) -> Any:
+    unchanged.begin(file.src_uri for file in files)
+    return files
+
+
 @event_priority(100)  # before a notebook is run
 def on_pre_page(page: Any, **_: Any) -> Any:
     _limit(PAGE_LIMIT_S)
@@ -80,6 +86,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
                 f"has a fence that was not run: {match[0].strip()!r}; write "
                 '```python exec="1" and options in double quotes',
             )
+    if page.file.src_uri.endswith(".md"):
+        unchanged.take_or_keep(page, markdown)
     return markdown
 
 

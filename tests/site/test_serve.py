@@ -13,6 +13,7 @@ import pytest
 
 LAB = "snippets/waves.py"
 PAGE = "docs/lessons/roofline.md"
+GLOSSARY = "docs/reference/glossary.md"
 GUARD = "def main() -> None:\n"
 BROKEN = f"{GUARD}    raise RuntimeError('broken')\n"
 PATIENCE_S = 90.0
@@ -32,9 +33,9 @@ class Server:
         with self.log.open("w") as log:
             self.process = subprocess.Popen(command, cwd=tree, stdout=log, stderr=log)
 
-    def page(self) -> str:
+    def page(self, path: str = "lessons/roofline/") -> str:
         try:
-            with urllib.request.urlopen(f"http://{self.address}/lessons/roofline/") as answer:
+            with urllib.request.urlopen(f"http://{self.address}/{path}") as answer:
                 return unescape(answer.read().decode())
         except OSError:
             return ""
@@ -68,6 +69,10 @@ def test_shows_an_edit_and_an_error_and_survives_it(server: Server) -> None:
 
     server.replace(PAGE, "# Fusion and the roofline", "# Fusion, edited")
     server.wait_until(lambda page: "Fusion, edited" in page)
+    assert 'class="card-title" href="lessons/roofline/">Fusion, edited' in server.page("")
+
+    server.replace(GLOSSARY, "A roofline is the plot", "A roofline is the edited plot")
+    server.wait_until(lambda page: "A roofline is the edited plot" in page)  # the tooltip
 
     server.replace(LAB, GUARD, BROKEN)
     line = (server.tree / LAB).read_text("utf-8").split("    raise Runtime")[0].count("\n") + 1
