@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 FLAGS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
@@ -22,3 +22,31 @@ def browser() -> Iterator[Browser]:
         started = playwright.chromium.launch(executable_path=path, args=FLAGS.split())
         yield started
         started.close()
+
+
+class Visit:
+    """What one page asked for and complained about."""
+
+    def __init__(self, context: BrowserContext) -> None:
+        self.page: Page = context.new_page()
+        self.complaints: list[str] = []
+        self.bodies: dict[str, bytes] = {}
+        self.page.on("console", lambda m: self.complain(m.type, m.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("requestfinished", lambda r: self.bodies.update({r.url: r.response().body()}))
+        self.page.on("requestfailed", lambda r: self.complaints.append(f"failed: {r.url}"))
+
+    def complain(self, kind: str, text: str) -> None:
+        self.complaints += [text] if kind in ("error", "warning") else []
+
+    def open(self, url: str) -> Page:
+        self.page.goto(url, wait_until="networkidle")
+        return self.page
+
+
+@pytest.fixture
+def visit(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Visit]:
+    options = getattr(request, "param", {"viewport": {"width": 1280, "height": 900}})
+    context = browser.new_context(**options)
+    yield Visit(context)
+    context.close()

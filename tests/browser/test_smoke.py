@@ -1,11 +1,10 @@
 """The pages as a browser sees them: phone and desktop, light and dark."""
 
 import gzip
-from collections.abc import Iterator
 from urllib.parse import urlparse
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import expect
 
 from sitebuild.topics import lessons
 
@@ -14,34 +13,6 @@ PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 PATHS = ["", "reference/glossary/", "reference/hardware/", "practice/softmax_rounding/"] + [
     f"lessons/{stem}/" for stem in lessons()
 ]
-
-
-class Visit:
-    """What one page asked for and complained about."""
-
-    def __init__(self, context: BrowserContext) -> None:
-        self.page: Page = context.new_page()
-        self.complaints: list[str] = []
-        self.bodies: dict[str, bytes] = {}
-        self.page.on("console", lambda m: self.complain(m.type, m.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("requestfinished", lambda r: self.bodies.update({r.url: r.response().body()}))
-        self.page.on("requestfailed", lambda r: self.complaints.append(f"failed: {r.url}"))
-
-    def complain(self, kind: str, text: str) -> None:
-        self.complaints += [text] if kind in ("error", "warning") else []
-
-    def open(self, url: str) -> Page:
-        self.page.goto(url, wait_until="networkidle")
-        return self.page
-
-
-@pytest.fixture
-def visit(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Visit]:
-    options = getattr(request, "param", {"viewport": DESKTOP})
-    context = browser.new_context(**options)
-    yield Visit(context)
-    context.close()
 
 
 SETTINGS = [
@@ -53,7 +24,7 @@ SETTINGS = [
 
 @pytest.mark.parametrize("visit", SETTINGS, indirect=True)
 @pytest.mark.parametrize("path", PATHS)
-def test_a_page_has_no_complaint_and_no_sideways_scroll(site, visit: Visit, path: str) -> None:
+def test_a_page_has_no_complaint_and_no_sideways_scroll(site, visit, path: str) -> None:
     page = visit.open(site.url + path)
     width = page.evaluate("document.documentElement.scrollWidth")
     assert visit.complaints == []
@@ -62,7 +33,7 @@ def test_a_page_has_no_complaint_and_no_sideways_scroll(site, visit: Visit, path
 
 
 @pytest.mark.parametrize("visit", SETTINGS, indirect=True)
-def test_the_scheme_of_the_reader_decides_the_colours(site, visit: Visit) -> None:
+def test_the_scheme_of_the_reader_decides_the_colours(site, visit) -> None:
     page = visit.open(site.url + "lessons/gpu_model/")
     dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
     red = "Number(getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0])"
@@ -70,7 +41,7 @@ def test_the_scheme_of_the_reader_decides_the_colours(site, visit: Visit) -> Non
 
 
 @pytest.mark.parametrize("visit", SETTINGS, indirect=True)
-def test_print_is_dark_ink_on_white_in_either_scheme(site, visit: Visit) -> None:
+def test_print_is_dark_ink_on_white_in_either_scheme(site, visit) -> None:
     page = visit.open(site.url + "lessons/gpu_model/")
     page.emulate_media(media="print")
     dark = "s => Number(getComputedStyle(document.querySelector(s)).color.match(/\\d+/)[0]) < 100"
@@ -80,9 +51,7 @@ def test_print_is_dark_ink_on_white_in_either_scheme(site, visit: Visit) -> None
 
 
 @pytest.mark.parametrize("stem", lessons())
-def test_the_first_load_of_a_lesson_is_light_and_without_the_search(
-    site, visit: Visit, stem: str
-) -> None:
+def test_the_first_load_of_a_lesson_is_light_and_without_the_search(site, visit, stem: str) -> None:
     visit.open(f"{site.url}lessons/{stem}/")
     weight = sum(len(gzip.compress(body, 6)) for body in visit.bodies.values())
     assert len(visit.bodies) <= 10
@@ -90,7 +59,7 @@ def test_the_first_load_of_a_lesson_is_light_and_without_the_search(
     assert not [url for url in visit.bodies if "search" in url]
 
 
-def test_search_loads_on_first_use_and_finds_online_softmax(site, visit: Visit) -> None:
+def test_search_loads_on_first_use_and_finds_online_softmax(site, visit) -> None:
     page = visit.open(site.url + "lessons/gpu_model/")
     page.locator("[data-md-component=search-query]").click()
     page.locator("[data-md-component=search-query]").fill("online softmax")
@@ -105,7 +74,7 @@ def test_search_loads_on_first_use_and_finds_online_softmax(site, visit: Visit) 
     assert visit.complaints == []
 
 
-def test_a_link_of_the_library_leads_to_a_lesson_without_a_reload(site, visit: Visit) -> None:
+def test_a_link_of_the_library_leads_to_a_lesson_without_a_reload(site, visit) -> None:
     page = visit.open(site.url)
     page.evaluate("window.stayed = true")
     page.get_by_role("link", name="Online softmax, and how exact it is").first.click()
@@ -117,7 +86,7 @@ def test_a_link_of_the_library_leads_to_a_lesson_without_a_reload(site, visit: V
     assert visit.complaints == []
 
 
-def test_the_site_works_at_the_root_of_a_host_too(site, serve, visit: Visit) -> None:
+def test_the_site_works_at_the_root_of_a_host_too(site, serve, visit) -> None:
     page = visit.open(serve(site.folder))
     page.get_by_role("link", name="A mental model of the GPU").first.click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("A mental model of the GPU")
@@ -125,7 +94,7 @@ def test_the_site_works_at_the_root_of_a_host_too(site, serve, visit: Visit) -> 
 
 
 @pytest.mark.parametrize("visit", [{"java_script_enabled": False}], indirect=True)
-def test_without_javascript_text_output_figures_and_solution_are_there(site, visit: Visit) -> None:
+def test_without_javascript_text_output_figures_and_solution_are_there(site, visit) -> None:
     page = visit.open(site.url + "lessons/roofline/")
     expect(page.locator("article")).to_contain_text("1365.3")
     assert page.locator("figure svg").count() == 2
@@ -133,7 +102,7 @@ def test_without_javascript_text_output_figures_and_solution_are_there(site, vis
     expect(page.locator("details.success")).to_contain_text("33.55 MB")
 
 
-def test_where_storage_is_refused_search_and_colour_scheme_still_work(site, visit: Visit) -> None:
+def test_where_storage_is_refused_search_and_colour_scheme_still_work(site, visit) -> None:
     refuse = "{ get() { throw new DOMException('denied', 'SecurityError') } }"
     visit.page.add_init_script(
         f"for (const name of ['localStorage', 'sessionStorage'])"
