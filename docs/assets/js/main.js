@@ -2,6 +2,8 @@
    is mounted by `mount(element)` of player.js and styled by player.css. Both are loaded when the
    part comes near the screen, so that a page weighs what it shows. */
 
+import { repair } from "./theme.js"
+
 const NEAR = "600px"
 
 function style(name) {
@@ -34,6 +36,7 @@ const approach = new IntersectionObserver(entries => {
 
 // fires on the first load and after each instant navigation, which brings new elements
 document$.subscribe(() => {
+  repair()
   for (const element of document.querySelectorAll("[data-feature]:not([data-mounted])")) {
     element.dataset.mounted = ""
     approach.observe(element)
