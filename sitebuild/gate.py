@@ -28,6 +28,9 @@ FAULTS = {
         r"(?:`{3,}|~{3,})\w*[^<\n]*\bexec=|<code>\w* ?exec="
     ),
     "has an empty result block": re.compile(r"<code>\s*</code>|<p>\s*</p>"),
+    "has a mermaid diagram, whose renderer the theme would load from another host": re.compile(
+        r"class=[\"'][^\"'>]*\bmermaid\b"
+    ),
     "loads from another host": re.compile(
         r"<(?!a\b)\w+\b[^>]*\b(?:src|srcset|data|poster|href)\s*=\s*[\"']?\s*(?:https?:)?//"
         r"|(?:url\(|@import|\bfetch\()\s*[\"']?(?:https?:)?//",
@@ -37,6 +40,7 @@ FAULTS = {
 PRINTED_LINK = re.compile(r'href="(?P<path>[^":#?]+\.(?:md|py))(?P<anchor>#[^"]*)?"')
 FENCE_OPTIONS = re.compile(r"^ *(?:`{3,}|~{3,})\w* .*\bexec=.*$", re.M)
 RUN_FENCE = re.compile(r'^ *```python exec="1"(?: \w+="[\w-]*")*$')
+MERMAID_FENCE = re.compile(r"^ *(?:`{3,}|~{3,}) *\{?[. ]*mermaid\b", re.M)
 ANCHOR_LINK = re.compile(r'<a\b[^>]*\bhref="?(?P<path>[^"#?:\s>]*)#(?P<anchor>[^"\s>]+)')
 ID = re.compile(r"""\bid=["']?([^"'\s>]+)""")
 
@@ -104,6 +108,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
                 f"has a fence that was not run: {match[0].strip()!r}; write "
                 '```python exec="1" and options in double quotes',
             )
+    if MERMAID_FENCE.search(markdown):
+        report_on(page, "has a mermaid diagram, which nothing here draws; use an SVG figure")
     return markdown
 
 

@@ -130,6 +130,8 @@ def test_what_a_lab_leaves_running_does_not_hold_up_the_build(copy: Path) -> Non
             "no module 'snippets.nowhere'",
         ),
         ('```python exec="1"\nprint("[gone](gone.md)")\n```', "prints a link to 'gone.md'"),
+        ("```mermaid\ngraph LR\n```", "has a mermaid diagram"),
+        ('<pre class="mermaid">graph LR</pre>', "has a mermaid diagram"),
         ('<img src="https://example.org/x.png" alt="">', "loads from another host"),
         ('<script src="//example.org/x.js"></script>', "loads from another host"),
         ('<IMG SRC = "https://example.org/x.png" alt="">', "loads from another host"),
