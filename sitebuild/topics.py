@@ -59,7 +59,7 @@ def _is_list_of_text(value: object) -> bool:
 
 
 def cards() -> str:
-    """Return one card a lesson, as Markdown: place, level, minutes, title and goals."""
+    """Return one card a lesson, as Markdown: place, level, minutes, title, goals, progress."""
     blocks = []
     for number, stem in enumerate(lessons(), start=1):
         fields = front_matter(stem)
@@ -68,6 +68,7 @@ def cards() -> str:
             f'<div class="card" markdown>\n'
             f"[{fields['title']}](lessons/{stem}.md){{.card-title}}\n\n"
             f'<p class="card-place">Lesson {number} · {escape(fields["level"].capitalize())} · '
-            f"{fields['minutes']} min</p>\n\n{goals}\n\n</div>"
+            f"{fields['minutes']} min</p>\n\n{goals}\n\n"
+            f'<p class="card-progress" data-lesson="{stem}" data-state="none">Not started</p>\n\n</div>'
         )
     return '<div class="cards" markdown>\n' + "\n".join(blocks) + "\n</div>"

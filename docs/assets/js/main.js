@@ -34,9 +34,25 @@ const approach = new IntersectionObserver(entries => {
   }
 }, { rootMargin: NEAR })
 
+// progress.js is loaded once there is progress to show, or the reader sets some
+const PROGRESS = `${__md_scope.pathname}.progress:v1`
+
+async function progress(use) {
+  use(await import("./progress.js"))
+}
+
+document.addEventListener("change", ({ target }) => {
+  if (target.matches(".progress input")) progress(it => it.choose(target))
+})
+
+addEventListener("storage", ({ key }) => { // another tab has set some; null: has cleared storage
+  if (key === PROGRESS || key === null) progress(it => it.show())
+})
+
 // fires on the first load and after each instant navigation, which brings new elements
 document$.subscribe(() => {
   repair()
+  if (localStorage.getItem(PROGRESS)) progress(it => it.show())
   for (const element of document.querySelectorAll("[data-feature]:not([data-mounted])")) {
     element.dataset.mounted = ""
     approach.observe(element)
