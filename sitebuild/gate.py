@@ -15,6 +15,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from mkdocs.exceptions import PluginError
+
 from sitebuild.finish import finish
 from sitebuild.notebooks import digest
 
@@ -43,6 +45,8 @@ RUN_FENCE = re.compile(r'^ *```python exec="1"(?: \w+="[\w-]*")*$')
 MERMAID_FENCE = re.compile(r"^ *(?:`{3,}|~{3,}) *\{?[. ]*mermaid\b", re.M)
 ANCHOR_LINK = re.compile(r'<a\b[^>]*\bhref="?(?P<path>[^"#?:\s>]*)#(?P<anchor>[^"\s>]+)')
 ID = re.compile(r"""\bid=["']?([^"'\s>]+)""")
+
+ENDPOINT = re.compile(r"(?:https://[\w.-]+|http://127\.0\.0\.1)(?::\d+)?(?:/[^\s\"'<>;,]*)?")
 
 page_now = ""  # the page being built, for faults that Markdown extensions find
 
@@ -114,8 +118,18 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_config(config: Any) -> Any:
+    check_endpoint(config.extra["feedback"]["endpoint"])
     _forget_stale_notebooks()
     return config
+
+
+def check_endpoint(endpoint: str) -> None:
+    """Raise where answers of readers would be sent to is no address that a page can send to."""
+    if endpoint and not ENDPOINT.fullmatch(endpoint):
+        raise PluginError(
+            f"extra.feedback.endpoint is {endpoint!r}; allowed: nothing, an https:// address, or "
+            "http:// on 127.0.0.1"
+        )
 
 
 def report_on(page: Any, message: str) -> None:

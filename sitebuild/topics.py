@@ -69,6 +69,7 @@ def cards() -> str:
             f"[{fields['title']}](lessons/{stem}.md){{.card-title}}\n\n"
             f'<p class="card-place">Lesson {number} · {escape(fields["level"].capitalize())} · '
             f"{fields['minutes']} min</p>\n\n{goals}\n\n"
-            f'<p class="card-progress" data-lesson="{stem}" data-state="none">Not started</p>\n\n</div>'
+            f'<p class="card-progress" data-lesson="{stem}" data-state="none">Not started</p>'
+            "\n\n</div>"
         )
     return '<div class="cards" markdown>\n' + "\n".join(blocks) + "\n</div>"

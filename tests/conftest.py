@@ -46,18 +46,29 @@ def serve() -> Iterator[object]:
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory, serve) -> Site:
-    root = tmp_path_factory.mktemp("web")
-    url = serve(root) + "course/"
-    built = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(root / "course")],
-        cwd=ROOT,
-        env={**os.environ, "SITE_URL": url},
-        capture_output=True,
-        text=True,
-    )
-    assert built.returncode == 0, built.stderr
-    return Site(root / "course", url)
+def build_site(tmp_path_factory: pytest.TempPathFactory, serve) -> object:
+    """Build and serve the site; the environment sets what `mkdocs.yml` leaves open."""
+
+    def build(**environment: str) -> Site:
+        root = tmp_path_factory.mktemp("web")
+        url = serve(root) + "course/"
+        folder = root / "course"
+        built = subprocess.run(
+            [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
+            cwd=ROOT,
+            env={**os.environ, "SITE_URL": url, **environment},
+            capture_output=True,
+            text=True,
+        )
+        assert built.returncode == 0, built.stderr
+        return Site(folder, url)
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def site(build_site) -> Site:
+    return build_site()
 
 
 @pytest.fixture

@@ -18,7 +18,14 @@ PAGES = sorted(
 )
 ADDRESSES = [page if page.endswith("/") or not page else f"{page}/" for page in PAGES]
 SIZES = {"phone": (390, 844), "desktop": (1280, 900)}
-SHOW_ALL = "document.querySelectorAll('details').forEach(part => { part.open = true })"
+SHOW_ALL = """async () => {
+  document.querySelectorAll("details").forEach(part => { part.open = true })
+  for (const feature of document.querySelectorAll("[data-feature]")) {
+    feature.scrollIntoView()
+    await new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)))
+  }
+  scrollTo(0, 0)
+}"""
 SCHEME = "scheme => document.body.setAttribute('data-md-color-scheme', scheme)"
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 EVERYTHING = {"type": "tag", "values": TAGS}
@@ -46,9 +53,10 @@ def reader(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
 
 
 def findings(page: Page) -> list[str]:
-    """What axe finds on the open page in both colour schemes, with everything unfolded."""
+    """What axe finds on the open page in both schemes, with all unfolded and at work."""
     page.add_style_tag(content="* { transition: none !important }")
     page.evaluate(SHOW_ALL)
+    page.wait_for_selector("[data-feature]:not([data-mounted=done])", state="detached")
     light = page.evaluate(RUN, EVERYTHING)
     page.evaluate(SCHEME, "slate")  # which changes colours and nothing else
     return light + page.evaluate(RUN, COLOURS)

@@ -149,6 +149,20 @@ def test_a_fault_in_a_page_stops_the_build(copy: Path, text: str, message: str) 
     assert message in output
 
 
+@pytest.mark.parametrize(
+    "endpoint", ["example.org/answers", "http://example.org/a", "https://a; b", "javascript:x"]
+)
+def test_an_endpoint_for_feedback_that_no_page_can_send_to_is_named(
+    copy: Path, monkeypatch: pytest.MonkeyPatch, endpoint: str
+) -> None:
+    monkeypatch.setenv("FEEDBACK_ENDPOINT", endpoint)
+    status, output = build(copy)
+    assert status != 0
+    assert (
+        f"extra.feedback.endpoint is {endpoint!r}; allowed: nothing, an https:// address" in output
+    )
+
+
 def test_a_failing_notebook_cell_stops_the_build(copy: Path) -> None:
     append(copy, NOTEBOOK, '# %%\nraise ValueError("in the notebook")')
     status, output = build(copy)

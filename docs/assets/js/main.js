@@ -22,6 +22,7 @@ async function mount(element) {
   try {
     const [feature] = await Promise.all([import(`./${name}.js`), style(name)])
     await feature.mount(element)
+    element.dataset.mounted = "done"
   } catch (error) {
     console.error(`${name} does not work on this page`, error)
   }
