@@ -1,6 +1,10 @@
-"""Notebooks are plain Python files; this makes the `.ipynb` that a reader can download."""
+"""Notebooks are plain Python files; this makes the `.ipynb` that a reader can download.
+
+It also takes from their pages the scripts that would load MathJax and Mermaid from another host.
+"""
 
 import hashlib
+import re
 import sys
 from pathlib import Path
 
@@ -9,6 +13,12 @@ import jupytext
 from sitebuild.labs import ROOT, imports_of, source_files
 
 PRACTICE = ROOT / "docs" / "practice"
+LOADERS = re.compile(
+    r'<script src="">\s*</script>'
+    r'|<script type="text/x-mathjax-config">.*?</script>'
+    r'|<script type="module">(?:(?!</script>).)*\bmermaid\b.*?</script>',
+    re.S,
+)
 
 
 def notebooks() -> list[Path]:
@@ -33,3 +43,12 @@ def write_downloads(docs_dir: Path, site_dir: Path) -> None:
         target = site_dir / "practice" / source.stem / f"{source.stem}.ipynb"
         if target.parent.is_dir():
             jupytext.write(jupytext.read(source), target)
+
+
+def drop_loaders(site_dir: Path) -> None:
+    """Take the loaders of MathJax and Mermaid from the notebooks' pages, which use neither.
+
+    The theme would run them anew after each instant navigation, as plain scripts.
+    """
+    for page in sorted(site_dir.glob("practice/**/*.html")):
+        page.write_text(LOADERS.sub("", page.read_text("utf-8")), "utf-8")

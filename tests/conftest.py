@@ -23,6 +23,13 @@ class Site(NamedTuple):
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def end_headers(self) -> None:
+        """Send what a site's own `_headers` file asks for, as its host should."""
+        for file in (Path(self.directory) / "_headers", Path(self.directory) / "course/_headers"):
+            for line in file.read_text("utf-8").splitlines()[1:] if file.exists() else []:
+                self.send_header(*line.strip().split(": ", 1))
+        super().end_headers()
+
     def log_message(self, *_: object) -> None:
         pass
 

@@ -26,6 +26,7 @@ SHOW_ALL = """async () => {
   }
   scrollTo(0, 0)
 }"""
+STILL = "* { transition: none !important }"
 SCHEME = "scheme => document.body.setAttribute('data-md-color-scheme', scheme)"
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 EVERYTHING = {"type": "tag", "values": TAGS}
@@ -54,7 +55,7 @@ def reader(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
 
 def findings(page: Page) -> list[str]:
     """What axe finds on the open page in both schemes, with all unfolded and at work."""
-    page.add_style_tag(content="* { transition: none !important }")
+    page.add_style_tag(content=STILL)
     page.evaluate(SHOW_ALL)
     page.wait_for_selector("[data-feature]:not([data-mounted=done])", state="detached")
     light = page.evaluate(RUN, EVERYTHING)
@@ -142,9 +143,10 @@ def test_a_table_wider_than_a_phone_is_scrolled_from_the_keyboard(site, visit) -
 @pytest.mark.parametrize("visit", [{"viewport": {"width": 390, "height": 844}}], indirect=True)
 def test_axe_finds_nothing_in_the_open_menu_and_the_open_search(site, visit) -> None:
     page = visit.open(site.url + "lessons/online_softmax/")
-    page.add_script_tag(content=AXE)
+    page.evaluate(AXE)
+    page.add_style_tag(content=STILL)
     page.locator("label.md-header__button[for=__drawer]").click()
-    page.wait_for_timeout(350)
+    expect(page.locator(".md-sidebar--primary a", has_text="Fusion")).to_be_visible()
     assert findings(page) == []
     page.locator(".md-overlay").click(position={"x": 380, "y": 400})
     page.locator("label.md-header__button[for=__search]").click()

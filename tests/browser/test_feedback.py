@@ -4,6 +4,7 @@ import http.server
 import json
 import threading
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -141,8 +142,11 @@ def test_a_server_that_does_not_answer_is_given_up_after_ten_seconds(
 ) -> None:
     endpoint.go_on.clear()
     page = visit.open(asking + LESSON)
-    page.clock.install()
-    answer(page).click()
+    button = answer(page)
+    page.clock.install(time=datetime(2030, 1, 1))
+    page.clock.pause_at(datetime(2030, 1, 2))
+    button.click()
+    expect(status(page)).to_have_text("Sending …")
     page.clock.fast_forward(9_900)
     expect(status(page)).to_have_text("Sending …")
     page.clock.fast_forward(200)

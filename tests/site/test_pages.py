@@ -170,6 +170,13 @@ def test_the_notebook_can_be_downloaded_and_is_its_source(site) -> None:
     assert "softmax_rounding.ipynb" in Links(page).links
 
 
+def test_no_page_of_a_notebook_can_load_a_renderer_from_another_host(site) -> None:
+    html = (site.folder / "practice" / "softmax_rounding" / "index.html").read_text("utf-8")
+    scripts = re.findall(r"<script[^>]*>(.*?)</script>", html, re.S)
+    assert not [code for code in scripts if re.search(r"mermaid|mathjax|https?://", code, re.I)]
+    assert [code for code in scripts if "clipboard-copy" in code]  # its copy buttons still work
+
+
 def test_nothing_of_the_theme_is_sent_that_no_page_uses(site) -> None:
     assert not list(site.folder.glob("assets/_markdown_exec_*"))
     assert "_markdown_exec_" not in (site.folder / "index.html").read_text("utf-8")
