@@ -16,7 +16,7 @@ PIP = $(PY) -m pip install --quiet --disable-pip-version-check
 BUILD = $(PY) -m mkdocs build --strict
 export NO_MKDOCS_2_WARNING = 1
 
-.PHONY: help setup serve site lab test fix check ci show lock mutants bench stale measure browser-setup
+.PHONY: help setup serve site offline lab test fix check ci show lock mutants bench stale measure browser-setup
 .DEFAULT_GOAL := help
 
 help: ## List these commands
@@ -35,6 +35,9 @@ site: .venv/.docs ## Build the site into site/; any fault leaves the old one in 
 	@$(BUILD) --site-dir .cache/site
 	@test -f .cache/site/.built || { echo "The build ended early: a page stopped the process."; exit 1; }
 	@rm -rf site && mv .cache/site site
+
+offline: .venv/.docs ## Pack the site into a zip that opens from disk, without a server
+	@$(PY) -m sitebuild.offline
 
 lab: .venv/.docs ## Run one lab: make lab STEM=online_softmax
 	@$(PY) -m snippets.$(STEM)

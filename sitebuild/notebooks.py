@@ -40,9 +40,10 @@ def digest() -> str:
 def write_downloads(docs_dir: Path, site_dir: Path) -> None:
     """Write `<stem>.ipynb`, without outputs, beside the page of each notebook."""
     for source in sorted((docs_dir / "practice").glob("*.py")):
-        target = site_dir / "practice" / source.stem / f"{source.stem}.ipynb"
-        if target.parent.is_dir():
-            jupytext.write(jupytext.read(source), target)
+        folder = site_dir / "practice"
+        for page in (folder / source.stem / "index.html", folder / f"{source.stem}.html"):
+            if page.is_file():
+                jupytext.write(jupytext.read(source), page.with_name(f"{source.stem}.ipynb"))
 
 
 def drop_loaders(site_dir: Path) -> None:

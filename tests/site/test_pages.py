@@ -16,7 +16,7 @@ from sitebuild.topics import front_matter, lessons
 from snippets.captured import counters
 
 pytestmark = pytest.mark.xdist_group("site")
-BACK = '<a href="../../">Back to the topic library'
+BACK = '<a href="../..">Back to the topic library'
 RUN = re.compile(r'result="text"[^\n]*\n(?:.*\n)?print\(run\("([\w.]+)"\)\)')
 FIGURE = re.compile(r'run\("(sitebuild\.figures\.\w+)"\)')
 
