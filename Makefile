@@ -19,8 +19,8 @@ BUILD = $(PY) -m mkdocs build --strict
 SCHEMA = $(PY) -m check_jsonschema --quiet --builtin-schema vendor.
 export NO_MKDOCS_2_WARNING = 1
 
-.PHONY: help setup engine serve site lab new test fix check ci audit hooks show lock mutants bench stale \
-	measure zensical browser-setup
+.PHONY: help setup engine serve site offline lab new test fix check ci audit hooks show lock mutants \
+	bench stale measure zensical browser-setup
 .DEFAULT_GOAL := help
 
 help: ## List these commands
@@ -42,6 +42,9 @@ site: .venv/.docs engine ## Build the site into site/; any fault leaves the old 
 	@$(BUILD) --site-dir .cache/site
 	@test -f .cache/site/.built || { echo "The build ended early: a page stopped the process."; exit 1; }
 	@rm -rf site && mv .cache/site site
+
+offline: .venv/.docs ## Pack the site into a zip that opens from disk, without a server
+	@$(PY) -m sitebuild.offline
 
 zensical: .venv/.test ## Build the same site with Zensical into site.zensical/
 	@rm -rf site.zensical

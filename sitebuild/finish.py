@@ -9,7 +9,8 @@ from pathlib import Path
 from sitebuild.engine import write_engine
 from sitebuild.exercises import write_checks
 from sitebuild.lab_files import write_lab_files
-from sitebuild.notebooks import write_downloads
+from sitebuild.notebooks import drop_loaders, write_downloads
+from sitebuild.policy import write_headers
 
 
 def finish(docs: Path, site: Path) -> None:
@@ -18,6 +19,8 @@ def finish(docs: Path, site: Path) -> None:
     write_lab_files(site)
     write_checks(site)
     write_engine(site)
+    drop_loaders(site)
+    write_headers(site)  # last: it reads the finished pages
 
 
 if __name__ == "__main__":

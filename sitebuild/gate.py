@@ -16,6 +16,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from mkdocs.exceptions import PluginError
 from mkdocs.plugins import event_priority
 
 from sitebuild import page_faults, unchanged
@@ -31,6 +32,8 @@ PAGE_LIMIT_S = 300  # labs have a limit of their own; this one is for a page's b
 PRINTED_LINK = re.compile(r'href="(?P<path>[^":#?]+\.(?:md|py))(?P<anchor>#[^"]*)?"')
 FENCE_OPTIONS = re.compile(r"^ *(?:`{3,}|~{3,})\w* .*\bexec=.*$", re.M)
 RUN_FENCE = re.compile(r'^ *```python exec="1"(?: \w+="[\w-]*")*$')
+MERMAID_FENCE = re.compile(r"^ *(?:`{3,}|~{3,}) *\{?[. ]*mermaid\b", re.M)
+ENDPOINT = re.compile(r"(?:https://[\w.-]+|http://127\.0\.0\.1)(?::\d+)?(?:/[^\s\"'<>;,]*)?")
 
 
 def links_to_elsewhere(tree: Path) -> list[Path]:
@@ -86,15 +89,27 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
                 f"has a fence that was not run: {match[0].strip()!r}; write "
                 '```python exec="1" and options in double quotes',
             )
+    if MERMAID_FENCE.search(markdown):
+        page_faults.report("has a mermaid diagram, which nothing here draws; use an SVG figure")
     if page.file.src_uri.endswith(".md"):
         unchanged.take_or_keep(page, markdown)
     return markdown
 
 
 def on_config(config: Any) -> Any:
+    check_endpoint(config.extra["feedback"]["endpoint"])
     _forget_stale_notebooks()
     guard_kernels()
     return config
+
+
+def check_endpoint(endpoint: str) -> None:
+    """Raise where answers of readers would be sent to is no address that a page can send to."""
+    if endpoint and not ENDPOINT.fullmatch(endpoint):
+        raise PluginError(
+            f"extra.feedback.endpoint is {endpoint!r}; allowed: nothing, an https:// address, or "
+            "http:// on 127.0.0.1"
+        )
 
 
 def on_page_content(html: str, page: Any, files: Any, **_: Any) -> str:

@@ -1,7 +1,11 @@
-"""Notebooks are plain Python files; this makes the `.ipynb` that a reader can download."""
+"""Notebooks are plain Python files; this makes the `.ipynb` that a reader can download.
+
+It also takes from their pages the scripts that would load MathJax and Mermaid from another host.
+"""
 
 import hashlib
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -21,6 +25,12 @@ c.InteractiveShellApp.exec_lines = [
 ]
 """
 PRACTICE = ROOT / "docs" / "practice"
+LOADERS = re.compile(
+    r'<script src="">\s*</script>'
+    r'|<script type="text/x-mathjax-config">.*?</script>'
+    r'|<script type="module">(?:(?!</script>).)*\bmermaid\b.*?</script>',
+    re.S,
+)
 
 
 def notebooks() -> list[Path]:
@@ -51,6 +61,16 @@ def digest() -> str:
 def write_downloads(docs_dir: Path, site_dir: Path) -> None:
     """Write `<stem>.ipynb`, without outputs, beside the page of each notebook."""
     for source in sorted((docs_dir / "practice").glob("*.py")):
-        target = site_dir / "practice" / source.stem / f"{source.stem}.ipynb"
-        if target.parent.is_dir():
-            jupytext.write(jupytext.read(source), target)
+        folder = site_dir / "practice"
+        for page in (folder / source.stem / "index.html", folder / f"{source.stem}.html"):
+            if page.is_file():
+                jupytext.write(jupytext.read(source), page.with_name(f"{source.stem}.ipynb"))
+
+
+def drop_loaders(site_dir: Path) -> None:
+    """Take the loaders of MathJax and Mermaid from the notebooks' pages, which use neither.
+
+    The theme would run them anew after each instant navigation, as plain scripts.
+    """
+    for page in sorted(site_dir.glob("practice/**/*.html")):
+        page.write_text(LOADERS.sub("", page.read_text("utf-8")), "utf-8")

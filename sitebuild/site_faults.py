@@ -19,6 +19,9 @@ FAULTS = {
         r"(?:`{3,}|~{3,})\w*[^<\n]*\bexec=|<code>\w* ?exec="
     ),
     "has an empty result block": re.compile(r"<code>\s*</code>|<p>\s*</p>"),
+    "has a mermaid diagram, whose renderer the theme would load from another host": re.compile(
+        r"class=[\"'][^\"'>]*\bmermaid\b"
+    ),
     "loads from another host": re.compile(
         r"<(?!a\b)\w+\b[^>]*\b(?:src|srcset|data|poster|href)\s*=\s*[\"']?\s*(?:https?:)?//"
         r"|(?:url\(|@import|\bfetch\()\s*[\"']?(?:https?:)?//",

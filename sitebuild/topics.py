@@ -90,7 +90,7 @@ def _optional_links(stem: str) -> str:
 
 
 def cards() -> str:
-    """Return one card a lesson, as Markdown, with its place, level, minutes, title and goals."""
+    """Return one card a lesson, as Markdown: place, level, minutes, title, goals, progress."""
     blocks = []
     for number, stem in enumerate(lessons(), start=1):
         fields = front_matter(stem)
@@ -100,6 +100,8 @@ def cards() -> str:
             f"[{fields['title']}](lessons/{stem}.md){{.card-title}}\n\n"
             f'<p class="card-place">Lesson {number} · {escape(fields["level"].capitalize())} · '
             f"{fields['minutes']} min</p>\n\n{goals}\n\n"
-            f'<p class="card-optional" markdown>Optional: {_optional_links(stem)}</p>\n\n</div>'
+            f'<p class="card-optional" markdown>Optional: {_optional_links(stem)}</p>\n\n'
+            f'<p class="card-progress" data-lesson="{stem}" data-state="none">Not started</p>'
+            "\n\n</div>"
         )
     return '<div class="cards" markdown>\n' + "\n".join(blocks) + "\n</div>"

@@ -23,6 +23,13 @@ class Site(NamedTuple):
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def end_headers(self) -> None:
+        """Send what a site's own `_headers` file asks for, as its host should."""
+        for file in (Path(self.directory) / "_headers", Path(self.directory) / "course/_headers"):
+            for line in file.read_text("utf-8").splitlines()[1:] if file.exists() else []:
+                self.send_header(*line.strip().split(": ", 1))
+        super().end_headers()
+
     def log_message(self, *_: object) -> None:
         pass
 
@@ -46,18 +53,29 @@ def serve() -> Iterator[object]:
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory, serve) -> Site:
-    root = tmp_path_factory.mktemp("web")
-    url = serve(root) + "course/"
-    built = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(root / "course")],
-        cwd=ROOT,
-        env={**os.environ, "SITE_URL": url},
-        capture_output=True,
-        text=True,
-    )
-    assert built.returncode == 0, built.stderr
-    return Site(root / "course", url)
+def build_site(tmp_path_factory: pytest.TempPathFactory, serve) -> object:
+    """Build and serve the site; the environment sets what `mkdocs.yml` leaves open."""
+
+    def build(**environment: str) -> Site:
+        root = tmp_path_factory.mktemp("web")
+        url = serve(root) + "course/"
+        folder = root / "course"
+        built = subprocess.run(
+            [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
+            cwd=ROOT,
+            env={**os.environ, "SITE_URL": url, **environment},
+            capture_output=True,
+            text=True,
+        )
+        assert built.returncode == 0, built.stderr
+        return Site(folder, url)
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def site(build_site) -> Site:
+    return build_site()
 
 
 @pytest.fixture(scope="session")

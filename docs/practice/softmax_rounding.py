@@ -1,7 +1,7 @@
 # %% [markdown]
 # # How exact is exact?
 #
-# Online softmax is exact up to rounding, says [the lesson](../../lessons/online_softmax/). What
+# Online softmax is exact up to rounding, says [the lesson](../lessons/online_softmax.md). What
 # is that worth when a kernel also rounds to 16 bits? And which rounding costs most: that of the
 # scores S, of the weights P or of the output O? Each row here is held against a result with
 # thirty digits.
@@ -201,4 +201,4 @@ display(
 #   and can cancel.
 #
 # Try larger scores, positive values only, or another tile in the cells above: what should each
-# change, and does it? Then go back to [online softmax](../../lessons/online_softmax/).
+# change, and does it? Then go back to [online softmax](../lessons/online_softmax.md).

@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Request, expect, sync_playwright
 
 FLAGS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
@@ -32,11 +32,16 @@ class Visit:
     def __init__(self, context: BrowserContext) -> None:
         self.page: Page = context.new_page()
         self.complaints: list[str] = []
-        self.bodies: dict[str, bytes] = {}
+        self.finished: list[Request] = []
         self.page.on("console", lambda m: self.complain(m.type, m.text))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("requestfinished", lambda r: self.bodies.update({r.url: r.response().body()}))
+        self.page.on("requestfinished", lambda request: self.finished.append(request))
         self.page.on("requestfailed", lambda r: self.complaints.append(f"failed: {r.url}"))
+
+    @property
+    def bodies(self) -> dict[str, bytes]:
+        """What came for each address, while the page that asked for it is still open."""
+        return {request.url: request.response().body() for request in self.finished}
 
     def complain(self, kind: str, text: str) -> None:
         self.complaints += [text] if kind in ("error", "warning") else []

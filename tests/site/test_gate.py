@@ -209,6 +209,8 @@ def test_what_a_lab_leaves_running_does_not_hold_up_the_build(copy: Path) -> Non
             "no module 'snippets.nowhere'",
         ),
         ('```python exec="1"\nprint("[gone](gone.md)")\n```', "prints a link to 'gone.md'"),
+        ("```mermaid\ngraph LR\n```", "has a mermaid diagram"),
+        ('<pre class="mermaid">graph LR</pre>', "has a mermaid diagram"),
         ('<img src="https://example.org/x.png" alt="">', "loads from another host"),
         ('<script src="//example.org/x.js"></script>', "loads from another host"),
         ('<IMG SRC = "https://example.org/x.png" alt="">', "loads from another host"),
@@ -224,6 +226,20 @@ def test_a_fault_in_a_page_stops_the_build(copy: Path, text: str, message: str) 
     status, output = build(copy)
     assert status != 0
     assert message in output
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["example.org/answers", "http://example.org/a", "https://a; b", "javascript:x"]
+)
+def test_an_endpoint_for_feedback_that_no_page_can_send_to_is_named(
+    copy: Path, monkeypatch: pytest.MonkeyPatch, endpoint: str
+) -> None:
+    monkeypatch.setenv("FEEDBACK_ENDPOINT", endpoint)
+    status, output = build(copy)
+    assert status != 0
+    assert (
+        f"extra.feedback.endpoint is {endpoint!r}; allowed: nothing, an https:// address" in output
+    )
 
 
 def test_a_failing_notebook_cell_stops_the_build(copy: Path) -> None:

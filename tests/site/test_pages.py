@@ -16,7 +16,7 @@ from sitebuild.topics import front_matter, lessons
 from snippets.captured import counters
 
 pytestmark = pytest.mark.xdist_group("site")
-BACK = '<a href="../../">Back to the topic library'
+BACK = '<a href="../..">Back to the topic library'
 RUN = re.compile(r'result="text"[^\n]*\n(?:.*\n)?print\(run\("([\w.]+)"\)\)')
 FIGURE = re.compile(r'run\("(sitebuild\.figures\.\w+)"\)')
 
@@ -169,6 +169,13 @@ def test_the_notebook_can_be_downloaded_and_is_its_source(site) -> None:
     assert [cell.source for cell in notebook.cells] == [cell.source for cell in source.cells]
     page = (file.parent / "index.html").read_text("utf-8")
     assert "softmax_rounding.ipynb" in Links(page).links
+
+
+def test_no_page_of_a_notebook_can_load_a_renderer_from_another_host(site) -> None:
+    html = (site.folder / "practice" / "softmax_rounding" / "index.html").read_text("utf-8")
+    scripts = re.findall(r"<script[^>]*>(.*?)</script>", html, re.S)
+    assert not [code for code in scripts if re.search(r"mermaid|mathjax|https?://", code, re.I)]
+    assert [code for code in scripts if "clipboard-copy" in code]  # its copy buttons still work
 
 
 def test_nothing_of_the_theme_is_sent_that_no_page_uses(site) -> None:

@@ -2,6 +2,8 @@
    is mounted by `mount(element)` of player.js and styled by player.css. Both are loaded when the
    part comes near the screen, so that a page weighs what it shows. */
 
+import { repair } from "./theme.js"
+
 const NEAR = "200px"
 
 function style(name) {
@@ -20,6 +22,7 @@ async function mount(element) {
   try {
     const [feature] = await Promise.all([import(`./${name}.js`), style(name)])
     await feature.mount(element)
+    element.dataset.mounted = "done"
   } catch (error) {
     console.error(`${name} does not work on this page`, error)
   }
@@ -32,8 +35,25 @@ const approach = new IntersectionObserver(entries => {
   }
 }, { rootMargin: NEAR })
 
+// progress.js is loaded once there is progress to show, or the reader sets some
+const PROGRESS = `${__md_scope.pathname}.progress:v1`
+
+async function progress(use) {
+  use(await import("./progress.js"))
+}
+
+document.addEventListener("change", ({ target }) => {
+  if (target.matches(".progress input")) progress(it => it.choose(target))
+})
+
+addEventListener("storage", ({ key }) => { // another tab has set some; null: has cleared storage
+  if (key === PROGRESS || key === null) progress(it => it.show())
+})
+
 // fires on the first load and after each instant navigation, which brings new elements
 document$.subscribe(() => {
+  repair()
+  if (localStorage.getItem(PROGRESS)) progress(it => it.show())
   for (const element of document.querySelectorAll("[data-feature]:not([data-mounted])")) {
     element.dataset.mounted = ""
     approach.observe(element)
