@@ -101,7 +101,8 @@ def main(asked: list[str]) -> int:
     killed, seconds = sum(o.killed for o in outcomes), sum(o.seconds for o in outcomes)
     total = Outcome("all", killed, survivors, seconds)
     print(total.line())
-    print("\n".join(f"SURVIVED {text}" for text in survivors))
+    for text in survivors:
+        print(f"SURVIVED {text}")
     return 1 if survivors or faults else 0
 
 

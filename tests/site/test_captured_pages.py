@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from kernels.bench.cases import STEMS
+from kernels.bench.digest import source_digest
 from kernels.bench.schema import read
 
 CARD = "Contributor's <Card> 9000"
@@ -50,9 +51,12 @@ def add_a_card(tree: Path, stem: str) -> None:
 
 @pytest.fixture
 def captured(copy: Path) -> Path:
-    """A copy of the sources that has results."""
-    missing = [s for s in STEMS if not list((copy / "kernels" / "results").glob(f"{s}.*.json"))]
-    assert missing == []
+    """A copy of the sources with a result of this very code for each kernel."""
+    for stem in STEMS:
+        path = min((copy / "kernels" / "results").glob(f"{stem}.*.json"))
+        result = json.loads(path.read_text("utf-8"))
+        result["run"]["source_digest"] = source_digest(f"kernels.{stem}")
+        path.write_text(json.dumps(result), "utf-8")
     return copy
 
 
@@ -68,6 +72,7 @@ def test_a_second_device_stands_beside_the_first_on_every_page(captured: Path) -
     assert {path for path in SHOWING if CARD not in text[path]} == with_launches_alone
     ids = {path: re.findall(r'\bid="?([^"\s>]+)', html) for path, html in shown.items()}
     assert [path for path in SHOWING if len(ids[path]) != len(set(ids[path]))] == []
+    assert [path for path in SHOWING if 'class="stale"' in shown[path]] == []
     assert "torch 9.9.9" in text["kernels/softmax"]
     assert "Not counted: ncu may not read counters here." in text["kernels/softmax"]
 
