@@ -17,25 +17,26 @@ from zipfile import ZipFile
 from sitebuild.dependencies import LICENCES, locked
 
 
-def licence(of: Message) -> str:
-    """Return the licence that a package's metadata names: an expression before anything else."""
+def licence(of: Message, text: str = "") -> str:
+    """Return the licence that a package's metadata names, or else the first line of its text."""
     if expression := of.get("License-Expression"):
         return str(expression)
     classifiers = [c.split(" :: ")[-1] for c in of.get_all("Classifier", []) if "License ::" in c]
     if classifiers:
         return " and ".join(classifiers)
-    first, *_ = [*str(of.get("License") or "").strip().splitlines(), ""]
+    first, *_ = [*str(of.get("License") or text).strip().splitlines(), ""]
     if not first:
         raise ValueError(f"{of['Name']} {of['Version']} names no licence in its metadata")
     return first
 
 
-def metadata_of(name: str, versions: list[str]) -> Message:
-    """Return the metadata of a package as it is installed, or else fetched to be read."""
+def metadata_of(name: str, versions: list[str]) -> tuple[Message, str]:
+    """Return metadata and licence text of a package as installed, or else fetched to be read."""
     try:
         installed = metadata.distribution(name)
         if installed.version in versions:
-            return Parser().parsestr(installed.read_text("METADATA") or "")
+            found = Parser().parsestr(installed.read_text("METADATA") or "")
+            return found, installed.read_text(f"licenses/{found.get('License-File')}") or ""
     except metadata.PackageNotFoundError:
         pass
     with tempfile.TemporaryDirectory() as folder:
@@ -43,15 +44,15 @@ def metadata_of(name: str, versions: list[str]) -> Message:
         subprocess.run([sys.executable, *command.split(), f"{name}=={versions[-1]}"], check=True)
         with ZipFile(next(Path(folder).glob("*.whl"))) as wheel:
             file = next(n for n in wheel.namelist() if n.endswith(".dist-info/METADATA"))
-            return Parser().parsestr(wheel.read(file).decode())
+            return Parser().parsestr(wheel.read(file).decode()), ""
 
 
 def main() -> None:
     """Write one line a package, so that a change of licence shows as one line."""
     lines = []
     for name, versions in sorted(locked().items()):
-        found = metadata_of(name, versions)
-        entry = {"version": found["Version"], "licence": licence(found)}
+        found, text = metadata_of(name, versions)
+        entry = {"version": found["Version"], "licence": licence(found, text)}
         lines.append(f"  {json.dumps(name)}: {json.dumps(entry)}")
     LICENCES.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
 

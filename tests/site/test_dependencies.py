@@ -51,7 +51,7 @@ def test_the_licences_are_those_of_the_locked_packages() -> None:
 
 @pytest.mark.parametrize("name", ["mkdocs-material", "pytest", "pygments"])
 def test_a_recorded_licence_is_what_the_installed_package_names(name: str) -> None:
-    assert RECORDED[name]["licence"] == licence(metadata_of(name, locked()[name]))
+    assert RECORDED[name]["licence"] == licence(*metadata_of(name, locked()[name]))
 
 
 def test_the_table_shows_every_locked_package_once_and_ours_first() -> None:
@@ -99,6 +99,10 @@ def test_an_expression_counts_before_a_classifier_before_text(
     message = Message()
     [message.add_header(name, value) for name, value in fields.items()]
     assert licence(message) == expected
+
+
+def test_a_licence_that_only_its_text_names_is_the_first_line_of_that_text() -> None:
+    assert licence(Message(), "MIT License\n\nCopyright") == "MIT License"
 
 
 def test_a_package_without_a_licence_is_refused_by_name() -> None:
