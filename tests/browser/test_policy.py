@@ -38,7 +38,7 @@ def test_a_page_works_under_its_policy(site, watched, path: str) -> None:
     page = watched.open(site.url + path)
     page.keyboard.press("End")
     page.wait_for_load_state("networkidle")
-    page.locator("label[for=__palette_1]").click()
+    page.get_by_role("button", name="Dark colours").click()
     expect(page.locator("body")).to_have_attribute("data-md-color-scheme", "slate")
     page.locator("[data-md-component=search-query]").fill("online softmax")
     expect(page.locator(".md-search-result__link").first).to_be_visible()

@@ -44,6 +44,29 @@ def test_the_scheme_of_the_reader_decides_the_colours(site, visit) -> None:
     assert (page.evaluate(red) < 60) == dark
 
 
+def test_the_colours_that_a_reader_chooses_stay_and_are_stored_by_the_click_alone(
+    site, visit
+) -> None:
+    page = visit.open(site.url + "lessons/gpu_model/")
+    assert page.evaluate("localStorage.length") == 0
+    page.get_by_role("button", name="Dark colours").click()
+    page.emulate_media(color_scheme="light")
+    page = visit.open(site.url + "lessons/roofline/")
+    expect(page.locator("body")).to_have_attribute("data-md-color-scheme", "slate")
+    page.get_by_role("button", name="Dark colours", pressed=True).click()
+    expect(page.locator("body")).to_have_attribute("data-md-color-scheme", "default")
+
+
+def test_the_colours_follow_the_system_until_the_reader_chooses(site, visit) -> None:
+    page = visit.open(site.url)
+    page.emulate_media(color_scheme="dark")
+    expect(page.locator("body")).to_have_attribute("data-md-color-scheme", "slate")
+    page.evaluate("localStorage.setItem('/course/.__scheme', 'damaged')")
+    page.emulate_media(color_scheme="light")
+    expect(page.locator("body")).to_have_attribute("data-md-color-scheme", "default")
+    assert visit.complaints == []
+
+
 @pytest.mark.parametrize("visit", SETTINGS, indirect=True)
 def test_print_is_dark_ink_on_white_in_either_scheme(site, visit) -> None:
     page = visit.open(site.url + "lessons/gpu_model/")
@@ -118,6 +141,6 @@ def test_where_storage_is_refused_search_and_colour_scheme_still_work(site, visi
     page.locator("[data-md-component=search-query]").fill("online softmax")
     expect(page.locator(".md-search-result__link").first).to_be_visible()
     page.keyboard.press("Escape")
-    page.locator("label[for=__palette_1]").click()
+    page.get_by_role("button", name="Dark colours").click()
     assert page.evaluate("document.body.dataset.mdColorScheme") == "slate"
     assert visit.complaints == []
