@@ -50,7 +50,7 @@ def each(stem: str, render: Callable[[Result], str], folder: Path = RESULTS, pag
 
 def framed(content: str) -> str:
     """Return Markdown in the frame that its tables take their look from."""
-    return f'<div class="measured" markdown="1">\n\n{content}\n\n</div>'
+    return f'<div class="measured" data-search-exclude markdown="1">\n\n{content}\n\n</div>'
 
 
 def mark(found: Sequence[Result]) -> str:

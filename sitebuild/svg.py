@@ -77,7 +77,7 @@ def drawing(name: str, title: str, description: str, height: float, body: Sequen
     """Return the drawing alone; the arguments are those of `figure`."""
     (height,) = _sizes(height=height)
     return (
-        f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img" '
+        f'<svg data-search-exclude viewBox="0 0 {WIDTH} {height:g}" role="img" '
         f'aria-labelledby="{name}-title {name}-desc">'
         f'<title id="{name}-title">{escape(title)}</title>'
         f'<desc id="{name}-desc">{escape(description)}</desc>{"".join(body)}</svg>'
@@ -112,7 +112,8 @@ def figure(
         f'<figure class="figure" id="{name}">{warning}'
         f"{drawing(name, title, description, height, body)}"
         f"<figcaption>{escape(caption)}</figcaption>"
-        f"<details><summary>The same data as a table</summary>{table(header, rows)}</details>"
+        "<details data-search-exclude><summary>The same data as a table</summary>"
+        f"{table(header, rows)}</details>"
         "</figure>"
     )
 
