@@ -86,7 +86,13 @@ def _answer(result: Result) -> str:
         found = [one for one in every if not one.mostly_launch]
         rows.append([f"{direction}, {dtype}", *_summary(every)])
         counted += found
-    head = ("", "Cases", f"Of the {ceiling_name(result)}", "Over the best peer", "Ahead in")
+    head = (
+        "Pass, dtype",
+        "Cases",
+        f"Of the {ceiling_name(result)}",
+        "Over the best peer",
+        "Ahead in",
+    )
     summary = table(head, rows) if rows else "No case was timed."
     facts = [*_weakest(result, counted), *_counted(result), *_checked(result)]
     return "\n\n".join([summary, "\n".join(f"- {fact}" for fact in facts)])

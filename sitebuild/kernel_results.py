@@ -195,7 +195,7 @@ def _provenance(result: Result) -> str:
         ("Command", f"`{run['command']}`"),
     ]
     head = f'<strong id="captured-on-{anchor(result)}">Captured on {name}</strong>'
-    return f"{head}\n\n{table(('', ''), rows).replace('--: ', ':-- ')}"
+    return f"{head}\n\n{table(('Circumstance', 'Value'), rows).replace('--: ', ':-- ')}"
 
 
 def _clocks(result: Result) -> str:

@@ -122,7 +122,9 @@ def _apart(result: Result) -> str:
             ])  # fmt: skip
     if not rows:
         return f"No counted case has tensors that are all larger than {FAR_ABOVE_L2} L2."
-    return table(("", "Read / model", "Written short of the model, MB", "L2 may hold, MB"), rows)
+    return table(
+        ("Case", "Read / model", "Written short of the model, MB", "L2 may hold, MB"), rows
+    )
 
 
 def _tensor(row: Row) -> int:
