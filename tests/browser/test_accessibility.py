@@ -26,7 +26,7 @@ SHOW_ALL = """async () => {
   }
   scrollTo(0, 0)
 }"""
-STILL = "* { transition: none !important }"
+STILL = "* { transition: none !important; content-visibility: visible !important }"
 SCHEME = "scheme => document.body.setAttribute('data-md-color-scheme', scheme)"
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 EVERYTHING = {"type": "tag", "values": TAGS}
