@@ -61,7 +61,7 @@ def test_a_reader_goes_from_the_library_to_a_lesson_and_back(unpacked: Path, vis
 
 def test_search_finds_from_disk_and_leads_there(unpacked: Path, visit) -> None:
     page = visit.open(address(unpacked, "lessons/gpu_model.html"))
-    page.locator("[data-md-component=search-query]").fill("online softmax")
+    page.locator("[data-md-component=search-query]").press_sequentially("online softmax")
     first = page.locator(".md-search-result__link").first
     expect(first).to_be_visible()
     first.click()

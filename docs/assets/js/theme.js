@@ -1,5 +1,6 @@
-/* Let the keyboard scroll what is wider than its column, and keep the buttons that the theme puts on
-   code from being landmarks. The theme makes both while the page is open. */
+/* Let the keyboard scroll what is larger than its place, and keep the buttons that the theme puts on
+   code from being landmarks. The theme makes both while the page is open, and looks at the width of
+   code once, though a fold may hide it then. */
 
 const WIDE = ".md-typeset__scrollwrap, div.arithmatex, .highlight-ipynb, .jp-OutputArea-output pre"
 
@@ -10,14 +11,15 @@ function heading(element) {
   return document.title
 }
 
-const width = new ResizeObserver(entries => {
+const size = new ResizeObserver(entries => {
   for (const { target } of entries) {
-    const scrolls = target.scrollWidth > target.clientWidth
-    for (const [name, value] of [
-      ["tabindex", "0"],
-      ["role", "group"],
-      ["aria-label", `Wide part of ${heading(target)}`]
-    ]) scrolls ? target.setAttribute(name, value) : target.removeAttribute(name)
+    const { scrollWidth, clientWidth, scrollHeight, clientHeight } = target
+    const scrolls = scrollWidth > clientWidth || scrollHeight > clientHeight + 1
+    if (scrolls) target.tabIndex = 0
+    else target.removeAttribute("tabindex")
+    if (target.matches("code")) continue // says by itself what it is
+    target.role = scrolls ? "group" : null
+    target.ariaLabel = scrolls ? `Large part of ${heading(target)}` : null
   }
 })
 
@@ -28,9 +30,9 @@ export function repair() {
     for (const bar of article.querySelectorAll("nav.md-code__nav:not([role])")) {
       bar.setAttribute("role", "none")
     }
-    for (const part of article.querySelectorAll(`:is(${WIDE}):not([data-watched])`)) {
+    for (const part of article.querySelectorAll(`:is(${WIDE}, pre > code):not([data-watched])`)) {
       part.dataset.watched = ""
-      width.observe(part)
+      size.observe(part)
     }
   }
   look()
