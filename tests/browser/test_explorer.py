@@ -185,6 +185,7 @@ def gone_and_back(page: Page) -> None:
 def test_back_to_another_address_of_the_page_shows_that_one(site, visit) -> None:
     page = opened(site, visit, CAPTURED)
     page.evaluate("location.hash = 'standard-shapes'")
+    page.get_by_role("heading", level=1).scroll_into_view_if_needed()  # it is mounted when near
     field(page, "N").fill("4096")
     assert page.evaluate("location.hash") == "#standard-shapes"
     page.go_back()
