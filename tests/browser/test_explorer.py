@@ -185,7 +185,9 @@ def gone_and_back(page: Page) -> None:
 def test_back_to_another_address_of_the_page_shows_that_one(site, visit) -> None:
     page = opened(site, visit, CAPTURED)
     page.evaluate("location.hash = 'standard-shapes'")
-    page.get_by_role("heading", level=1).scroll_into_view_if_needed()  # it is mounted when near
+    page.wait_for_load_state("networkidle")  # the theme fetches the page anew
+    page.evaluate("scrollTo(0, 0)")  # the form is there again when it comes near
+    expect(page.locator(".explorer form")).to_be_visible()
     field(page, "N").fill("4096")
     assert page.evaluate("location.hash") == "#standard-shapes"
     page.go_back()
