@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page
 
 from sitebuild.engine import pin
 
-pytestmark = pytest.mark.xdist_group("site")
+pytestmark = pytest.mark.xdist_group("engine")
 LOAD_MS = 90_000  # Python may take long to load while other tests have the machine
 # run a program, note the longest time for which the page could not answer, stop it if asked to
 RUN = """async ({ source, files, options, stopAfterMs, limit }) => {

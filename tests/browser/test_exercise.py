@@ -14,7 +14,7 @@ from sitebuild.exercises import exercises, read
 from sitebuild.labs import ROOT
 from snippets.practice.grading import complaint
 
-pytestmark = pytest.mark.xdist_group("site")
+pytestmark = pytest.mark.xdist_group("engine")
 LOAD_MS = 90_000  # Python may take long to load while other tests have the machine
 LOOP = "while True:\n    pass\n"
 PHONE = {"viewport": {"width": 390, "height": 844}}

@@ -18,7 +18,7 @@ from sitebuild.lab_marks import NO_ENGINE, STATIC
 from sitebuild.labs import ROOT, run
 from sitebuild.topics import lessons
 
-pytestmark = pytest.mark.xdist_group("site")
+pytestmark = pytest.mark.xdist_group("engine")
 LOAD_MS = 90_000  # Python may take long to load while other tests have the machine
 RUN_ALL = """async () => {
   const until = async found => {
