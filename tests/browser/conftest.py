@@ -36,12 +36,16 @@ class Visit:
         self.page.on("console", lambda m: self.complain(m.type, m.text))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("requestfinished", lambda request: self.finished.append(request))
-        self.page.on("requestfailed", lambda r: self.complaints.append(f"failed: {r.url}"))
+        self.page.on("requestfailed", self.note_failure)
 
     @property
     def bodies(self) -> dict[str, bytes]:
         """What came for each address, while the page that asked for it is still open."""
         return {request.url: request.response().body() for request in self.finished}
+
+    def note_failure(self, request: Request) -> None:
+        if request.failure != "net::ERR_ABORTED":  # the page was left while it was under way
+            self.complaints.append(f"failed: {request.url}")
 
     def complain(self, kind: str, text: str) -> None:
         self.complaints += [text] if kind in ("error", "warning") else []
