@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from sitebuild.labs import ROOT
 
-CACHE = ROOT / ".cache" / "pyodide"
+CACHE = ROOT / ".pyodide"  # not in .cache, which `zensical build --clean` empties
 TIME_LIMIT_S = 300.0
 log = logging.getLogger("mkdocs.engine")
 
@@ -67,7 +67,7 @@ def check(folder: Path, pinned: Pin) -> None:
 
 
 def fetch() -> None:
-    """Put the pinned files into `.cache/`, unless they are there.
+    """Put the pinned files into `.pyodide/`, unless they are there.
 
     Raises
     ------
@@ -83,12 +83,12 @@ def fetch() -> None:
         except EngineError:
             shutil.rmtree(pinned.folder)
     CACHE.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=CACHE.parent, prefix="pyodide-") as scratch:
+    with tempfile.TemporaryDirectory(dir=CACHE, prefix=".new-") as scratch:
         files = Path(scratch) / "files"
         files.mkdir()
         _unpack(_download(pinned, Path(scratch)), files, pinned)
         check(files, pinned)
-        for old in CACHE.iterdir():
+        for old in CACHE.glob("[!.]*"):
             shutil.rmtree(old, ignore_errors=True)
         files.rename(pinned.folder)
     return None

@@ -76,7 +76,15 @@ def edits() -> list[float]:
     times = []
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder)
-        for name in ("docs", "snippets", "kernels", "sitebuild", "requirements", ".cache"):
+        for name in (
+            "docs",
+            "snippets",
+            "kernels",
+            "sitebuild",
+            "requirements",
+            ".cache",
+            ".pyodide",
+        ):
             shutil.copytree(ROOT / name, tree / name)
         for name in ("mkdocs.yml", "Makefile", "pyproject.toml", "CHANGELOG.md"):
             shutil.copy(ROOT / name, tree)

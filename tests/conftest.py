@@ -83,7 +83,15 @@ def copy_of_sources() -> Callable[[Path], Path]:
     """Copy the sources, with the caches, so that only what is broken in the copy runs again."""
 
     def make(target: Path) -> Path:
-        for name in ("docs", "snippets", "kernels", "sitebuild", "requirements", ".cache"):
+        for name in (
+            "docs",
+            "snippets",
+            "kernels",
+            "sitebuild",
+            "requirements",
+            ".cache",
+            ".pyodide",
+        ):
             if (ROOT / name).exists():
                 shutil.copytree(
                     ROOT / name, target / name, ignore=shutil.ignore_patterns("__pycache__", "site")

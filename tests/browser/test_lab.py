@@ -391,7 +391,7 @@ def test_from_a_file_a_line_beside_the_output_says_why_it_cannot_be_run(
 def test_a_site_built_without_python_says_so_beside_each_output(
     copy: Path, tmp_path: Path, serve, visit
 ) -> None:
-    shutil.rmtree(copy / ".cache" / "pyodide", ignore_errors=True)
+    shutil.rmtree(copy / ".pyodide", ignore_errors=True)
     built = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path / "site"],
         cwd=copy,

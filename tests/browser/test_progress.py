@@ -22,6 +22,26 @@ FULL = """() => {
 }"""
 
 
+# the reader's choices from before the script is asked for until well after it has come
+CHOOSE_QUICKLY = """async () => {
+  const [chosen, kept] = [[], []]
+  const keep = Storage.prototype.setItem
+  Storage.prototype.setItem = function (key, value) {
+    if (key.endsWith(".progress:v1")) kept.push(Object.values(JSON.parse(value))[0])
+    keep.call(this, key, value)
+  }
+  const radios = document.querySelectorAll("[name=progress-head]:not([value=none])")
+  for (const end = performance.now() + 500; performance.now() < end;) {
+    const radio = radios[chosen.length % 2]
+    radio.click()
+    chosen.push(radio.value)
+    await new Promise(done => setTimeout(done))
+  }
+  await new Promise(done => setTimeout(done, 500))
+  return [chosen, kept]
+}"""
+
+
 def control(page: Page, place: str = "head") -> Locator:
     return page.locator("fieldset.progress").nth(0 if place == "head" else 1)
 
@@ -99,6 +119,13 @@ def test_the_control_works_from_the_keyboard(site, visit) -> None:
     expect(control(page, "foot").get_by_label("Done")).to_be_checked()
     expect(control(page).locator("input:focus + span")).to_have_css("outline-style", "solid")
     assert stored(page) == [{"online_softmax": "done"}]
+
+
+def test_choices_made_while_the_script_loads_are_taken_in_their_order(site, visit) -> None:
+    page = visit.open(site.url + LESSON)
+    chosen, kept = page.evaluate(CHOOSE_QUICKLY)
+    assert len(set(chosen)) == 2
+    assert kept == chosen
 
 
 def test_instant_navigation_twice_forth_and_back_doubles_nothing(site, visit) -> None:

@@ -131,7 +131,8 @@ class Exercise {
     try {
       const response = await fetch(new URL(`${this.stem}.json`, EXERCISES))
       program = await response.json()
-      engine ??= new (await import("./engine.js")).Engine({ limitMs: LIMIT_MS })
+      const { Engine } = await import("./engine.js")
+      engine ??= new Engine({ limitMs: LIMIT_MS })
     } catch {
       return { status: "unavailable", message: "The check could not be loaded; try again." }
     }

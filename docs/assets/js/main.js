@@ -38,8 +38,11 @@ const approach = new IntersectionObserver(entries => {
 // progress.js is loaded once there is progress to show, or the reader sets some
 const PROGRESS = `${__md_scope.pathname}.progress:v1`
 
+let loading
+
 async function progress(use) {
-  use(await import("./progress.js"))
+  loading ??= import("./progress.js") // one promise: two imports may be done in either order
+  use(await loading)
 }
 
 document.addEventListener("change", ({ target }) => {
