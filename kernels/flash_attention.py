@@ -111,7 +111,7 @@ class FlashAttention(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, *args: Any) -> tuple[torch.Tensor, torch.Tensor]:
-        q, k, v, ctx.causal, ctx.window, ctx.scale = args
+        q, k, v, ctx.causal, ctx.window, ctx.scale, ctx.deterministic = args
         ctx.set_materialize_grads(False)
         out, lse = forward(q, k, v, ctx.causal, ctx.window, ctx.scale)
         ctx.save_for_backward(q, k, v, out, lse)
@@ -120,9 +120,9 @@ class FlashAttention(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Any) -> tuple[torch.Tensor | None, ...]:
-        arguments = *gradients, *ctx.saved_tensors, ctx.causal, ctx.window, ctx.scale
-        dq, dk, dv = flash_attention_backward(*arguments)
-        return dq, dk, dv, None, None, None
+        options = ctx.causal, ctx.window, ctx.scale, ctx.deterministic
+        dq, dk, dv = flash_attention_backward(*gradients, *ctx.saved_tensors, *options)
+        return dq, dk, dv, None, None, None, None
 
 
 def flash_attention(
@@ -132,6 +132,7 @@ def flash_attention(
     causal: bool = False,
     window: int | None = None,
     scale: float | None = None,
+    deterministic: bool = True,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return softmax(scale * q k^T) v and its log-sum-exp, differentiable in q, k and v.
 
@@ -146,6 +147,8 @@ def flash_attention(
         .scaled_dot_product_attention(is_causal=True)` aligns top left)
     window : keys each query sees at most, its own included; needs causal
     scale : above 0; 1/sqrt(D) if None
+    deterministic : gradients the same bit for bit in every run; False lets a faster backward run,
+        where there is one, whose dq can differ in its last bits from run to run
 
     Returns
     -------
@@ -164,7 +167,7 @@ def flash_attention(
     scale = check_attention(q, k, v, scale, causal, window)
     window = min(window or 0, max(1, k.shape[2]))  # a longer one hides nothing
     apply: Any = FlashAttention.apply
-    out, lse = apply(q, k, v, bool(causal), window, scale)
+    out, lse = apply(q, k, v, bool(causal), window, scale, deterministic)
     return out, lse
 
 

@@ -2,7 +2,8 @@
 
 Two kernels, no atomic additions: one sums over queries, one over keys, each in a fixed order, so
 every gradient is the same bit for bit in every run. The price is making the scores twice: 7 matrix
-products where a kernel with atomics needs 5.
+products where a kernel with atomics needs 5. For Hopper there is one with atomics,
+`kernels/flash_attention_hopper_gradients.py`.
 """
 
 import torch
@@ -13,6 +14,7 @@ from kernels.attention_launch import config, heads_in_l2, operand, tma_fits
 from kernels.attention_tiles import load_tile
 from kernels.flash_attention_backward_keys import key_gradients_kernel
 from kernels.flash_attention_backward_queries import query_gradients_kernel
+from kernels.flash_attention_hopper_gradients import backward_hopper, gradients_fit
 
 
 # --8<-- [start:delta]
@@ -52,6 +54,7 @@ def flash_attention_backward(
     causal: bool,
     window: int,
     scale: float,
+    deterministic: bool,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Return dq, dk and dv for what `flash_attention` checked, computed and saved.
 
@@ -61,6 +64,7 @@ def flash_attention_backward(
         None for zeros
     q, k, v, out, lse, causal, scale : as in the forward pass
     window : keys a query sees at most; 0 for all
+    deterministic : run this file's kernels also where the faster one takes the case
 
     References
     ----------
@@ -72,6 +76,8 @@ def flash_attention_backward(
         return dq.zero_(), dk.zero_(), dv.zero_()
     dout = torch.zeros_like(out) if dout is None else dout
     dout = dout if dout.stride(3) == 1 and tma_fits(dout) else dout.contiguous()
+    if not deterministic and gradients_fit(q, k, v, dout, window):
+        return backward_hopper(dout, dlse, q, k, v, out, lse, causal, scale)
     delta = torch.empty_like(lse)
     tma = tma_fits(q, k, v, dout, out, dq, dk, dv)
     sizes = H, H_KV, N_Q, N_K, window, scale

@@ -51,8 +51,9 @@ def names(stem: str, direction: str = "forward", dtype: str = "bf16") -> tuple[s
     The slow ones, and those that compile for each shape, are not timed in every data type.
     """
     if stem in ("flash_attention", "flash_decode"):
-        both = stem == "flash_attention" and direction == "forward"
-        ours = ("ours", "ours-triton") if both else ("ours",)
+        ours: tuple[str, ...] = ("ours",)
+        if stem == "flash_attention":
+            ours += ("ours-triton" if direction == "forward" else "ours-deterministic",)
         if (direction, dtype) == ("forward", "bf16"):
             return (*ours, *BACKENDS, "flex", "eager")
         return (*ours, *(name for name in BACKENDS if name != "sdpa-math"))
@@ -64,7 +65,9 @@ def names(stem: str, direction: str = "forward", dtype: str = "bf16") -> tuple[s
 
 def implementation(name: str, stem: str, module: ModuleType) -> Implementation:
     """Return one implementation by its name. Raises ValueError for a name the stem has not."""
-    if name == "ours":
+    if name == "ours" and stem == "flash_attention":
+        return partial(module.flash_attention, deterministic=False)
+    if name == "ours" or (name == "ours-deterministic" and stem == "flash_attention"):
         launcher: Callable[..., Any] = getattr(module, stem)
         return lambda **inputs: as_tuple(launcher(**inputs))
     if name == "ours-triton" and stem == "flash_attention":

@@ -93,6 +93,15 @@ def test_liger_leaves_the_gradients_alone_that_all_peers_share(kernel: ModuleTyp
     assert torch.equal(first[0], again[0])
 
 
+@pytest.mark.parametrize(("name", "asked"), [("ours", False), ("ours-deterministic", None)])
+def test_the_fast_backward_is_asked_for_and_timed_beside_the_deterministic_one(
+    name: str, asked: bool | None, kernel: ModuleType
+) -> None:
+    assert name in peers.names("flash_attention", "backward", "bf16")
+    kernel.flash_attention = lambda deterministic=None, **_: (deterministic,)  # type: ignore[attr-defined]
+    assert peers.implementation(name, "flash_attention", kernel)(**QKV) == (asked,)
+
+
 @pytest.mark.parametrize("name", peers.BACKENDS)
 @pytest.mark.parametrize(
     ("options", "told"),

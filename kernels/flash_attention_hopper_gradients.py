@@ -1,0 +1,152 @@
+"""Attention backward on Hopper, in Gluon: every score is made once, for all three gradients.
+
+A program holds 128 keys, half in each of two warpgroups, while one warp fetches tile after tile of
+queries. dK and dV stay in registers; the parts of dQ leave through TMA, which adds them up in
+float32 in the L2, in whatever order they come: the last bits of dQ can differ between runs.
+"""
+
+import math
+
+import torch
+import triton
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import mbarrier
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+from kernels.attention_launch import L2_SHARE, operand, tma_fits
+from kernels.flash_attention_hopper import descriptor, on_hopper, table_on
+from kernels.flash_attention_hopper_gradients_consumer import gradients_consumer
+from kernels.flash_attention_hopper_gradients_producer import KEYS, ROWS, gradients_producer
+from kernels.flash_attention_hopper_gradients_rows import finish_kernel, prepare_kernel
+
+
+# --8<-- [start:kernel]
+@gluon.jit(do_not_specialize=["width", "tiles", "H", "H_KV", "N_Q", "N_K"])
+def flash_attention_hopper_gradients_kernel(
+    q_desc, k_desc, v_desc, dout_desc, dk_desc, dv_desc,  # (B, H or H_KV, N, D)
+    lse_desc, delta_desc, dq_desc,          # (B H, N_Q, padded) and float32 (B H, N_Q, BLOCK_D)
+    table, width, tiles,                    # (programs, width) of tile numbers; tiles a head
+    H, H_KV, N_Q, N_K, qk_scale, scale,     # sizes; log2(e) * scale
+    BLOCK_M: gl.constexpr, STAGES: gl.constexpr, REGISTERS: gl.constexpr,
+    IS_CAUSAL: gl.constexpr, HAS_TAIL: gl.constexpr,
+):  # fmt: skip
+    """One program an SM: allocate the tiles with their barriers, then split into roles."""
+    D: gl.constexpr = q_desc.block_type.shape[3]
+    dtype: gl.constexpr = q_desc.dtype
+    B: gl.constexpr = mbarrier.MBarrierLayout()
+    DS: gl.constexpr = gl.NVMMASharedLayout.get_default_for([ROWS, BLOCK_M], dtype)
+    k_tiles = gl.allocate_shared_memory(dtype, [2, 1, 1, ROWS, D], k_desc.layout)
+    v_tiles = gl.allocate_shared_memory(dtype, [2, 1, 1, ROWS, D], v_desc.layout)
+    q_tiles = gl.allocate_shared_memory(dtype, [STAGES, 1, 1, BLOCK_M, D], q_desc.layout)
+    dout_tiles = gl.allocate_shared_memory(dtype, [STAGES, 1, 1, BLOCK_M, D], dout_desc.layout)
+    lse_rows = gl.allocate_shared_memory(gl.float32, [STAGES, 1, BLOCK_M], lse_desc.layout)
+    delta_rows = gl.allocate_shared_memory(gl.float32, [STAGES, 1, BLOCK_M], delta_desc.layout)
+    ds_tiles = gl.allocate_shared_memory(dtype, [4, ROWS, BLOCK_M], DS)
+    dq_tiles = gl.allocate_shared_memory(gl.float32, [2, 1, ROWS, 64], dq_desc.layout)
+    out_tiles = gl.allocate_shared_memory(dtype, [2, 1, 1, ROWS, D], dk_desc.layout)
+    kv_full = gl.allocate_shared_memory(gl.int64, [1, 1], B)
+    kv_empty = gl.allocate_shared_memory(gl.int64, [1, 1], B)
+    q_full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], B)
+    dout_full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], B)
+    empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], B)
+    ds_full = gl.allocate_shared_memory(gl.int64, [2, 1], B)
+    mbarrier.init(kv_full.index(0), count=1)
+    mbarrier.init(kv_empty.index(0), count=2)
+    for slot in gl.static_range(STAGES):
+        mbarrier.init(q_full.index(slot), count=1)
+        mbarrier.init(dout_full.index(slot), count=1)
+        mbarrier.init(empty.index(slot), count=2)
+    for slot in gl.static_range(2):
+        mbarrier.init(ds_full.index(slot), count=2)
+    bars = (kv_full, kv_empty, q_full, dout_full, empty, ds_full)
+    mine = table + gl.program_id(0) * width
+    # Each role is written out: a tuple in a variable would make tensors of its constants.
+    gl.warp_specialize([
+        (gradients_consumer, (0, dk_desc, dv_desc, dq_desc, k_tiles, v_tiles, q_tiles, dout_tiles,
+                              lse_rows, delta_rows, ds_tiles, dq_tiles, out_tiles, bars, mine,
+                              tiles, H, H_KV, N_Q, N_K, qk_scale, scale, BLOCK_M, STAGES,
+                              IS_CAUSAL, HAS_TAIL)),
+        (gradients_consumer, (1, dk_desc, dv_desc, dq_desc, k_tiles, v_tiles, q_tiles, dout_tiles,
+                              lse_rows, delta_rows, ds_tiles, dq_tiles, out_tiles, bars, mine,
+                              tiles, H, H_KV, N_Q, N_K, qk_scale, scale, BLOCK_M, STAGES,
+                              IS_CAUSAL, HAS_TAIL)),
+        (gradients_producer, (q_desc, k_desc, v_desc, dout_desc, lse_desc, delta_desc, k_tiles,
+                              v_tiles, q_tiles, dout_tiles, lse_rows, delta_rows, bars, mine,
+                              tiles, H, H_KV, N_Q, N_K, BLOCK_M, STAGES, IS_CAUSAL)),
+    ], [4, 1], [REGISTERS, 24])  # fmt: skip
+
+
+# --8<-- [end:kernel]
+
+
+# BLOCK_D: BLOCK_M, stages, registers of a consumer's thread.
+GRADIENT_CONFIGS = {64: (128, 2, 240), 128: (64, 2, 240)}
+
+
+# --8<-- [start:launch]
+def gradients_fit(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dout: torch.Tensor, window: int
+) -> bool:
+    """Whether this kernel takes the case: head dims from 33 to 128, no window, tensors for TMA."""
+    shape_fits = 32 < q.shape[3] <= 128 and window == 0
+    return shape_fits and on_hopper(q.device) and tma_fits(q, k, v, dout)
+
+
+def rows_descriptor(x: torch.Tensor, rows: int) -> TensorDescriptor:
+    """Return what TMA needs to fetch `rows` numbers at a time of x (B H, N) float32."""
+    layout = gl.NVMMASharedLayout(swizzle_byte_width=0, element_bitwidth=32, rank=2)
+    return TensorDescriptor(x, list(x.shape), list(x.stride()), [1, rows], layout)
+
+
+def sum_descriptor(x: torch.Tensor) -> TensorDescriptor:
+    """Return what TMA needs to add tiles of (64, 64) to x (B H, N_Q, BLOCK_D) float32."""
+    layout = gl.NVMMASharedLayout.get_default_for([1, 64, 64], gl.float32)
+    return TensorDescriptor(x, list(x.shape), list(x.stride()), [1, 64, 64], layout)
+
+
+def backward_hopper(
+    dout: torch.Tensor, dlse: torch.Tensor | None, q: torch.Tensor, k: torch.Tensor,
+    v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, causal: bool, scale: float,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
+    """Return dq, dk and dv; the arguments are checked, and `gradients_fit` says yes."""
+    (B, H, N_Q, D), (H_KV, N_K) = q.shape, k.shape[1:3]
+    dq, dk, dv = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
+    BLOCK_D = 64 if D <= 64 else 128
+    BLOCK_M, stages, registers = GRADIENT_CONFIGS[BLOCK_D]
+    rows = triton.cdiv(N_Q, BLOCK_M) * BLOCK_M
+    lse_2, delta = torch.empty((2, B * H, rows), dtype=torch.float32, device=q.device)
+    dq_sum = torch.empty((B * H, N_Q, BLOCK_D), dtype=torch.float32, device=q.device)
+    tma = tma_fits(out, dout)
+    prepare_kernel[(B * H * (rows // 64),)](
+        operand(out, 64, tma), operand(dout, 64, tma), lse,
+        None if dlse is None else dlse.contiguous(), lse_2, delta, dq_sum,
+        H, N_Q, rows, D, BLOCK_D, dlse is not None, tma,
+    )  # fmt: skip
+    tiles, query_tiles = triton.cdiv(N_K, KEYS.value), rows // BLOCK_M
+    firsts = [
+        max(0, t * KEYS.value - (N_K - N_Q)) // BLOCK_M if causal else 0 for t in range(tiles)
+    ]
+    # A tile of keys costs about two tiles of queries beside its products.
+    costs = tuple((query_tiles - first) * (H // H_KV) + 2.0 for first in firsts)
+    sms = torch.cuda.get_device_properties(q.device).multi_processor_count
+    programs = min(sms, B * H_KV * tiles)
+    live = (H // H_KV) * N_Q * BLOCK_D * (2 * q.itemsize + 4)  # bytes of q, dout and dq a key head
+    together = max(1, L2_SHARE // live) if causal else 1
+    table = table_on(q.device, B * H_KV, tiles, costs, together, programs)
+    flash_attention_hopper_gradients_kernel[(programs,)](
+        descriptor(q, BLOCK_M, BLOCK_D), descriptor(k, 64, BLOCK_D), descriptor(v, 64, BLOCK_D),
+        descriptor(dout, BLOCK_M, BLOCK_D), descriptor(dk, 64, BLOCK_D),
+        descriptor(dv, 64, BLOCK_D), rows_descriptor(lse_2, BLOCK_M),
+        rows_descriptor(delta, BLOCK_M), sum_descriptor(dq_sum),
+        table, table.shape[1], tiles, H, H_KV, N_Q, N_K, scale / math.log(2), scale,
+        BLOCK_M, stages, registers, causal, N_K % KEYS.value > 0, num_warps=4,
+    )  # fmt: skip
+    tma = tma_fits(dq)
+    finish_kernel[(B * H * triton.cdiv(N_Q, 64),)](
+        dq_sum, operand(dq, 64, tma), scale, H, N_Q, D, BLOCK_D, tma
+    )
+    return dq, dk, dv
+
+
+# --8<-- [end:launch]
