@@ -10,6 +10,7 @@ from sitebuild.engine import write_engine
 from sitebuild.exercises import write_checks
 from sitebuild.lab_files import write_lab_files
 from sitebuild.notebooks import drop_loaders, write_downloads
+from sitebuild.plain_code import drop_plain_marks
 from sitebuild.policy import write_headers
 
 
@@ -20,6 +21,7 @@ def finish(docs: Path, site: Path) -> None:
     write_checks(site)
     write_engine(site)
     drop_loaders(site)
+    drop_plain_marks(site)
     write_headers(site)  # last: it reads the finished pages
 
 
