@@ -25,7 +25,7 @@ from kernels.flash_attention_hopper_gradients_rows import finish_kernel, prepare
 @gluon.jit(do_not_specialize=["width", "tiles", "H", "H_KV", "N_Q", "N_K"])
 def flash_attention_hopper_gradients_kernel(
     q_desc, k_desc, v_desc, dout_desc, dk_desc, dv_desc,  # (B, H or H_KV, N, D)
-    lse_desc, delta_desc, dq_desc,          # (B H, N_Q, padded) and float32 (B H, N_Q, BLOCK_D)
+    lse_desc, delta_desc, dq_desc,          # float32 (B H, rows) and what `by_thread` makes of dQ
     table, width, tiles,                    # (programs, width) of tile numbers; tiles a head
     H, H_KV, N_Q, N_K, qk_scale, scale,     # sizes; log2(e) * scale
     BLOCK_M: gl.constexpr, STAGES: gl.constexpr, REGISTERS: gl.constexpr,
@@ -43,7 +43,7 @@ def flash_attention_hopper_gradients_kernel(
     lse_rows = gl.allocate_shared_memory(gl.float32, [STAGES, 1, BLOCK_M], lse_desc.layout)
     delta_rows = gl.allocate_shared_memory(gl.float32, [STAGES, 1, BLOCK_M], delta_desc.layout)
     ds_tiles = gl.allocate_shared_memory(dtype, [4, ROWS, BLOCK_M], DS)
-    dq_tiles = gl.allocate_shared_memory(gl.float32, [2, 1, ROWS, 64], dq_desc.layout)
+    dq_tiles = gl.allocate_shared_memory(gl.float32, [2, 16, 256], dq_desc.layout)
     out_tiles = gl.allocate_shared_memory(dtype, [2, 1, 1, ROWS, D], dk_desc.layout)
     kv_full = gl.allocate_shared_memory(gl.int64, [1, 1], B)
     kv_empty = gl.allocate_shared_memory(gl.int64, [1, 1], B)
@@ -93,16 +93,10 @@ def gradients_fit(
     return shape_fits and on_hopper(q.device) and tma_fits(q, k, v, dout)
 
 
-def rows_descriptor(x: torch.Tensor, rows: int) -> TensorDescriptor:
-    """Return what TMA needs to fetch `rows` numbers at a time of x (B H, N) float32."""
+def rows_descriptor(x: torch.Tensor, block: list[int]) -> TensorDescriptor:
+    """Return what TMA needs to move blocks of x, float32 with two dimensions, as they lie."""
     layout = gl.NVMMASharedLayout(swizzle_byte_width=0, element_bitwidth=32, rank=2)
-    return TensorDescriptor(x, list(x.shape), list(x.stride()), [1, rows], layout)
-
-
-def sum_descriptor(x: torch.Tensor) -> TensorDescriptor:
-    """Return what TMA needs to add tiles of (64, 64) to x (B H, N_Q, BLOCK_D) float32."""
-    layout = gl.NVMMASharedLayout.get_default_for([1, 64, 64], gl.float32)
-    return TensorDescriptor(x, list(x.shape), list(x.stride()), [1, 64, 64], layout)
+    return TensorDescriptor(x, list(x.shape), list(x.stride()), block, layout)
 
 
 def backward_hopper(
@@ -116,7 +110,7 @@ def backward_hopper(
     BLOCK_M, stages, registers = GRADIENT_CONFIGS[BLOCK_D]
     rows = triton.cdiv(N_Q, BLOCK_M) * BLOCK_M
     lse_2, delta = torch.empty((2, B * H, rows), dtype=torch.float32, device=q.device)
-    dq_sum = torch.empty((B * H, N_Q, BLOCK_D), dtype=torch.float32, device=q.device)
+    dq_sum = torch.empty((B * H * rows * BLOCK_D // 256, 256), dtype=torch.float32, device=q.device)
     tma = tma_fits(out, dout)
     prepare_kernel[(B * H * (rows // 64),)](
         operand(out, 64, tma), operand(dout, 64, tma), lse,
@@ -137,14 +131,14 @@ def backward_hopper(
     flash_attention_hopper_gradients_kernel[(programs,)](
         descriptor(q, BLOCK_M, BLOCK_D), descriptor(k, 64, BLOCK_D), descriptor(v, 64, BLOCK_D),
         descriptor(dout, BLOCK_M, BLOCK_D), descriptor(dk, 64, BLOCK_D),
-        descriptor(dv, 64, BLOCK_D), rows_descriptor(lse_2, BLOCK_M),
-        rows_descriptor(delta, BLOCK_M), sum_descriptor(dq_sum),
+        descriptor(dv, 64, BLOCK_D), rows_descriptor(lse_2, [1, BLOCK_M]),
+        rows_descriptor(delta, [1, BLOCK_M]), rows_descriptor(dq_sum, [16, 256]),
         table, table.shape[1], tiles, H, H_KV, N_Q, N_K, scale / math.log(2), scale,
         BLOCK_M, stages, registers, causal, N_K % KEYS.value > 0, num_warps=4,
     )  # fmt: skip
     tma = tma_fits(dq)
-    finish_kernel[(B * H * triton.cdiv(N_Q, 64),)](
-        dq_sum, operand(dq, 64, tma), scale, H, N_Q, D, BLOCK_D, tma
+    finish_kernel[(B * H * (rows // 64),)](
+        dq_sum, operand(dq, 64, tma), scale, H, N_Q, rows, D, BLOCK_D, tma
     )
     return dq, dk, dv
 

@@ -32,6 +32,21 @@ def _add_tile(desc: Any, coord: Any, src: Any, _semantic: Any = None) -> None:
 async_add = getattr(tma, "async_atomic_add", _add_tile)
 
 
+# --8<-- [start:by_thread]
+@gluon.jit
+def by_thread(tile):
+    """(64, 64) as (16, 256), so that four numbers of a thread lie side by side in shared memory.
+
+    Rows and columns are split as the threads of a warpgroup hold them: row is warp, half, lane / 4,
+    and column is part, lane % 4, pair. `finish_kernel` puts them back.
+    """
+    split = tile.reshape([4, 2, 8, 8, 4, 2])
+    return split.permute([3, 0, 2, 4, 1, 5]).reshape([16, 256])
+
+
+# --8<-- [end:by_thread]
+
+
 @gluon.jit
 def matrix(tiles, slot):
     """One tile of a ring, (1, 1, rows, D), as the matrix (rows, D)."""
@@ -40,7 +55,7 @@ def matrix(tiles, slot):
 
 # --8<-- [start:step]
 @gluon.jit
-def step(PART: gl.constexpr, scores, dk, dv, it, more, dq_desc, head, row, first_key, offset, N_K,
+def step(PART: gl.constexpr, scores, dk, dv, it, more, dq_desc, place, row, first_key, offset, N_K,
          k_tiles, v_tiles, q_tiles, dout_tiles, lse_rows, delta_rows, ds_tiles, dq_tiles, bars,
          qk_scale, STAGES: gl.constexpr, IS_CAUSAL: gl.constexpr,
          HAS_TAIL: gl.constexpr):  # fmt: skip
@@ -82,12 +97,12 @@ def step(PART: gl.constexpr, scores, dk, dv, it, more, dq_desc, head, row, first
         ds_0 = ds_tiles.index(both * 2).slice(PART * 64, 64, dim=1)
         ds_1 = ds_tiles.index(both * 2 + 1).slice(PART * 64, 64, dim=1)
         k_0, k_1 = matrix(k_tiles, 0), matrix(k_tiles, 1)
-        dq_row, dq_column = row + PART * 64, 0
+        dq_place = place + PART
     else:  # half of the head dim
         ds_0, ds_1 = ds_tiles.index(both * 2), ds_tiles.index(both * 2 + 1)
         k_0 = matrix(k_tiles, 0).slice(PART * 64, 64, dim=1)
         k_1 = matrix(k_tiles, 1).slice(PART * 64, 64, dim=1)
-        dq_row, dq_column = row, PART * 64
+        dq_place = place * 2 + PART
     dq_zeros = gl.zeros([64, 64], gl.float32, DQ)
     dq_token = warpgroup_mma(ds_0.permute((1, 0)), k_0, dq_zeros, use_acc=False, is_async=True)
     dq_token = warpgroup_mma(ds_1.permute((1, 0)), k_1, dq_token, is_async=True)
@@ -103,9 +118,9 @@ def step(PART: gl.constexpr, scores, dk, dv, it, more, dq_desc, head, row, first
     dq = warpgroup_mma_wait(1, deps=(dq_token,))
     tma.store_wait(0)  # the part before this one has left dq_tiles
     dq_tile = dq_tiles.index(PART)
-    dq_tile.reshape([64, 64]).store(dq)
+    dq_tile.store(by_thread(dq))
     fence_async_shared()
-    async_add(dq_desc, [head, dq_row, dq_column], dq_tile)
+    async_add(dq_desc, [dq_place * 16, 0], dq_tile)
     scores = warpgroup_mma_wait(0, deps=(scores_token,))
     return scores, dk, dv
 
@@ -134,7 +149,7 @@ def gradients_consumer(PART: gl.constexpr, dk_desc, dv_desc, dq_desc, k_tiles, v
     D: gl.constexpr = k_tiles.shape[4]
     SCORES: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_M, 16])
     SUM: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
-    group = H // H_KV
+    group, query_tiles = H // H_KV, gl.cdiv(N_Q, BLOCK_M)
     it, done = 0, 0
     number = gl.load(table)
     while number >= 0:
@@ -151,12 +166,12 @@ def gradients_consumer(PART: gl.constexpr, dk_desc, dv_desc, dq_desc, k_tiles, v
         )  # fmt: skip
         steps = group * count
         for i in range(steps):
-            h = h_kv * group + i // count
+            h, tile = h_kv * group + i // count, first + i % count
+            place = ((b * H + h) * query_tiles + tile) * (BLOCK_M // 64)
             scores, dk, dv = step(
-                PART, scores, dk, dv, it, i + 1 < steps, dq_desc, b * H + h,
-                (first + i % count) * BLOCK_M, first_key, N_K - N_Q, N_K, k_tiles, v_tiles,
-                q_tiles, dout_tiles, lse_rows, delta_rows, ds_tiles, dq_tiles, bars, qk_scale,
-                STAGES, IS_CAUSAL, HAS_TAIL,
+                PART, scores, dk, dv, it, i + 1 < steps, dq_desc, place, tile * BLOCK_M, first_key,
+                N_K - N_Q, N_K, k_tiles, v_tiles, q_tiles, dout_tiles, lse_rows, delta_rows,
+                ds_tiles, dq_tiles, bars, qk_scale, STAGES, IS_CAUSAL, HAS_TAIL,
             )  # fmt: skip
             it += 1
         mbarrier.arrive(kv_empty.index(0), count=1)

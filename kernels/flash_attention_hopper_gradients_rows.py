@@ -11,7 +11,7 @@ from kernels.attention_tiles import LN_2, load_tile, store_tile
 def prepare_kernel(
     out, dout,                               # operands (B, H, N_Q, D)
     lse_ptr, dlse_ptr,                       # (B, H, N_Q)
-    lse_2_ptr, delta_ptr, dq_ptr,            # (B H, rows), the same, and (B H, N_Q, BLOCK_D)
+    lse_2_ptr, delta_ptr, sum_ptr,           # (B H, rows), the same, and (B H, rows, BLOCK_D)
     H, N_Q, rows,                            # sizes; N_Q filled up to whole tiles
     D: tl.constexpr, BLOCK_D: tl.constexpr, HAS_DLSE: tl.constexpr, TMA: tl.constexpr,
 ):  # fmt: skip
@@ -29,8 +29,8 @@ def prepare_kernel(
     lse_2 = tl.where(lse == -float("inf"), float("inf"), lse / LN_2)
     tl.store(lse_2_ptr + head.to(tl.int64) * rows + queries, lse_2)
     tl.store(delta_ptr + head.to(tl.int64) * rows + queries, delta)
-    at = seen[:, None] * BLOCK_D + tl.arange(0, BLOCK_D)[None, :]
-    tl.store(dq_ptr + at, tl.zeros((64, BLOCK_D), tl.float32), mask=(queries < N_Q)[:, None])
+    at = tl.program_id(0).to(tl.int64) * 64 * BLOCK_D + tl.arange(0, 64 * BLOCK_D)
+    tl.store(sum_ptr + at, tl.zeros((64 * BLOCK_D,), tl.float32))
 
 
 # --8<-- [end:prepare]
@@ -39,15 +39,15 @@ def prepare_kernel(
 # --8<-- [start:finish]
 @triton.jit
 def finish_kernel(
-    sum_ptr, dq, scale, H, N_Q,  # float32 (B H, N_Q, BLOCK_D); operand (B, H, N_Q, D)
+    sum_ptr, dq, scale,                      # what `by_thread` makes of dQ; operand (B, H, N_Q, D)
+    H, N_Q, rows,                            # sizes; N_Q filled up to whole tiles
     D: tl.constexpr, BLOCK_D: tl.constexpr, TMA: tl.constexpr,
 ):  # fmt: skip
     """Scale 64 rows of the sum and round them to dQ."""
-    tiles = tl.cdiv(N_Q, 64)
-    head, start = tl.program_id(0) // tiles, tl.program_id(0) % tiles * 64
-    queries = start + tl.arange(0, 64)
-    at = (head.to(tl.int64) * N_Q + queries)[:, None] * BLOCK_D + tl.arange(0, BLOCK_D)[None, :]
-    total = tl.load(sum_ptr + at, mask=(queries < N_Q)[:, None], other=0.0)
+    head, start = tl.program_id(0) // (rows // 64), tl.program_id(0) % (rows // 64) * 64
+    at = tl.program_id(0).to(tl.int64) * 64 * BLOCK_D + tl.arange(0, 64 * BLOCK_D)
+    split = tl.load(sum_ptr + at).reshape(BLOCK_D // 64, 8, 4, 8, 4, 2, 2)
+    total = split.permute(2, 5, 3, 0, 1, 4, 6).reshape(64, BLOCK_D)
     store_tile(dq, total * scale, head // H, head % H, start, N_Q, D, 64, BLOCK_D, TMA)
 
 

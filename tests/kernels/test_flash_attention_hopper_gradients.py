@@ -42,7 +42,7 @@ queries, keys = tiles("bf16", [1, 1, BLOCK_M, D]), tiles("bf16", [1, 1, 64, D])
 types = dict.fromkeys(("q_desc", "dout_desc"), queries)
 types |= dict.fromkeys(("k_desc", "v_desc", "dk_desc", "dv_desc"), keys)
 types |= dict.fromkeys(("lse_desc", "delta_desc"), tiles("fp32", [1, BLOCK_M]))
-types |= {"dq_desc": tiles("fp32", [1, 64, 64]), "table": "*i32"}
+types |= {"dq_desc": tiles("fp32", [16, 256]), "table": "*i32"}
 types |= {"qk_scale": "fp32", "scale": "fp32"}
 fixed = {"BLOCK_M": BLOCK_M, "STAGES": stages, "REGISTERS": registers, "IS_CAUSAL": causal,
          "HAS_TAIL": tail}
@@ -83,7 +83,7 @@ def test_what_belongs_to_a_query_is_prepared(
     lse, dlse = normal(B, H, N_Q, seed=3), normal(B, H, N_Q, seed=4)
     lse[1, 2, 5] = -float("inf")  # a query that sees no key
     lse_2, delta = torch.full((2, B * H, rows), float("nan"), device=DEVICE)
-    dq_sum = torch.full((B * H, N_Q, 64), float("nan"), device=DEVICE)
+    dq_sum = torch.full((B * H * rows * 64 // 256, 256), float("nan"), device=DEVICE)
     prepare_kernel[(B * H * (rows // 64),)](
         operand(out, 64, tma), operand(dout, 64, tma), lse, dlse if has_dlse else None,
         lse_2, delta, dq_sum, H, N_Q, rows, D, 64, has_dlse, tma,
@@ -98,14 +98,31 @@ def test_what_belongs_to_a_query_is_prepared(
     assert not dq_sum.any()
 
 
+def as_threads_leave_it(total: torch.Tensor) -> torch.Tensor:
+    """What the Hopper kernel adds up for dQ (B H, rows, BLOCK_D): by blocks of (64, 64)."""
+    heads, rows, BLOCK_D = total.shape
+    left = torch.empty(heads, rows // 64, BLOCK_D // 64, 4096, device=total.device)
+    for row in range(64):
+        for column in range(64):
+            warp, half, row_of_lane = row // 16, row // 8 % 2, row % 8
+            part, lane_of_row, pair = column // 8, column // 2 % 4, column % 2
+            thread = warp * 32 + row_of_lane * 4 + lane_of_row
+            place = part * 512 + thread * 4 + half * 2 + pair  # four numbers of a thread together
+            left[..., place] = total[:, row::64, column::64]
+    return left.view(-1, 256)
+
+
 @pytest.mark.parametrize("tma", [False, True])
-@pytest.mark.parametrize("N_Q", [64, 70])
-def test_the_sum_is_scaled_and_rounded_once(N_Q: int, tma: bool) -> None:
-    B, H, D = 2, 3, 40
-    total = normal(B * H, N_Q, 64)
+@pytest.mark.parametrize(("N_Q", "D"), [(64, 40), (130, 64), (70, 96)])
+def test_the_sum_is_put_in_order_scaled_and_rounded_once(N_Q: int, D: int, tma: bool) -> None:
+    B, H, rows, BLOCK_D = 2, 3, -(-N_Q // 64) * 64, 64 if D <= 64 else 128
+    total = normal(B * H, rows, BLOCK_D)
     dq = torch.full((B, H, N_Q, D), float("nan"), dtype=torch.float16, device=DEVICE)
-    finish_kernel[(B * H * -(-N_Q // 64),)](total, operand(dq, 64, tma), 0.125, H, N_Q, D, 64, tma)
-    assert torch.equal(dq, (total[..., :D] / 8).to(torch.float16).view(B, H, N_Q, D))
+    finish_kernel[(B * H * (rows // 64),)](
+        as_threads_leave_it(total), operand(dq, 64, tma), 0.125, H, N_Q, rows, D, BLOCK_D, tma
+    )
+    expected = (total[:, :N_Q, :D] / 8).to(torch.float16)
+    assert torch.equal(dq, expected.view(B, H, N_Q, D))
 
 
 def test_the_queries_of_a_program_fill_whole_matrix_instructions() -> None:
