@@ -27,6 +27,15 @@ COUNTED_SHAPES: dict[str, list[dict[str, Any]]] = {
         _attention(4, 16, 8192, 128, causal=True),
     ]
 }
+LADDER = (
+    "two-loops",
+    "descriptors",
+    "longest-first",
+    "ring",
+    "warpgroups",
+    "overlap",
+    "persistent",
+)
 COUNTED_NAMES = {
     "softmax": ("ours", "eager", "compile"),
     "rms_norm": ("ours", "eager", "compile"),
