@@ -22,6 +22,7 @@ CONTEXT = 2  # lines around a change
 MARKER = re.compile(r"^# --8<-- .*\n\n*", re.M)
 DEFINITION = re.compile(r"^def (\w+)")
 KINDS = [(D, causal) for D in (64, 128) for causal in (False, True)]
+HEADS = [f"{D}{', causal' if causal else ''}" for D, causal in KINDS]
 
 
 def difference(number: int) -> str:
@@ -110,8 +111,7 @@ def _short(result: Result) -> str:
         [numbered(name), *(_rate(found[place].get((name, N))) for place in KINDS)]
         for name in names_of(result["rows"])
     ]
-    head = (f"N = {N}, TFLOP/s", *(kind(*place).replace("D = ", "") for place in KINDS))
-    return table(head, lines)
+    return table((f"N = {N}, TFLOP/s", *HEADS), lines)
 
 
 def _rate(rate: float | None) -> str:
@@ -154,7 +154,8 @@ def _evidence(result: Result) -> str:
     for row in result["counters"]:
         cases.setdefault(label(row["shape"]), []).append(row)
     head = ("Step", "Tensor cores", "Exponentials", "L2, GB", "DRAM / model")
-    blocks = [
+    blocks = [_busy(result["counters"])]
+    blocks += [
         folded(f"Counted at {case}", table(head, [_counted(row) for row in rows]))
         for case, rows in cases.items()
     ]
@@ -165,12 +166,28 @@ def _evidence(result: Result) -> str:
     return "\n\n".join([*blocks, *(["\n".join(left)] if left else [])])
 
 
+def _busy(rows: list[Row]) -> str:
+    """Return how busy the tensor cores were, a row a step."""
+    found = {
+        (row["implementation"], row["shape"]["D"], row["shape"]["causal"]): row for row in rows
+    }
+    lines = []
+    for name in names_of(rows):
+        shares = (_percent(found.get((name, *place)), "tensor_percent") for place in KINDS)
+        lines.append([numbered(name), *shares])
+    return table(("Tensor cores busy", *HEADS), lines)
+
+
+def _percent(row: Row | None, name: str) -> str:
+    percent = row.get(name) if row else None
+    return "–" if percent is None else f"{percent:.0f} %"
+
+
 def _counted(row: Row) -> list[str]:
-    busy = (row.get(name) for name in ("tensor_percent", "xu_percent"))
     moved = row["dram_read"] + row["dram_write"]
     return [
         numbered(row["implementation"]),
-        *("–" if percent is None else f"{percent:.0f} %" for percent in busy),
+        *(_percent(row, name) for name in ("tensor_percent", "xu_percent")),
         f"{row['l2_bytes'] / 1e9:.2f}",
         f"{moved / row['model_bytes']:.2f}",
     ]

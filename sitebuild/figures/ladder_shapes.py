@@ -9,7 +9,7 @@ from sitebuild.svg import WIDTH, circle, figure, line, polyline, text
 
 LEFT, TOP, HEIGHT, GAP = 34.0, 34.0, 120.0, 56.0
 PANEL = (WIDTH - 2 * LEFT - 14) / 2
-STEP = PANEL / (len(LADDER) + 2)  # room for the name of a line at its end
+STEP = PANEL / (len(LADDER) + 1)
 STYLES = ("stroke-soft dashed", "stroke-soft", "stroke-ink")
 
 

@@ -10,7 +10,6 @@ LEFT, TOP, ROW, BAR, GAP = 112.0, 36.0, 31.0, 13.0, 12.0
 ROOM = 30.0  # of the number at the end of the longest bar
 PANEL = (WIDTH - LEFT - GAP) / 2  # one for each head dim
 MASKS = ((False, "no mask", "bar-ours"), (True, "causal", "bar"))
-PEER = "sdpa-cudnn"
 
 
 def chart(folder: Path = RESULTS) -> str:
@@ -38,8 +37,6 @@ def draw(result: Result) -> str:
     for panel, D in enumerate((64, 128)):
         left = LEFT + panel * (PANEL + GAP)
         body.append(text(left, TOP - 10, f"D = {D}", classes="ink strong"))
-        if (peer := found.get((D, False, PEER))) is not None:
-            body.append(line(left + peer * unit, TOP, left + peer * unit, bottom, "line dashed"))
         for row, name in enumerate(names):
             for place, (causal, mask, look) in enumerate(MASKS):
                 if (rate := found.get((D, causal, name))) is None:
@@ -54,13 +51,13 @@ def draw(result: Result) -> str:
         f"ladder-{anchor(result)}",
         f"What each step of the attention ladder reaches on {device(result)}",
         "One row a step, one panel for each head dim. The upper bar is the rate without a mask, "
-        "the lower one the causal rate; a dashed line continues the library's upper bar.",
+        "the lower one the causal rate.",
         bottom + 6,
         body,
         ("Step", "D", "Mask", "TFLOP/s"),
         data,
         f"Attention forward, bf16, N = {N}, TFLOP/s, on {device(result)}, {moment(result)}. Dark: "
-        f"no mask; light: causal; dashed: {PEER} without a mask.",
+        "no mask; light: causal. The last two are the whole kernel and the library's.",
         mark([result]),
     )
 

@@ -95,6 +95,8 @@ def test_the_evidence_holds_busy_units_and_moved_bytes(climbed: Path) -> None:
     text = ladder.evidence(climbed)
     assert "Counted at B1 H2 N4096 D64" in text
     assert "| 6 overlap | 61 % | – | 4.32 | 1.05 |" in text
+    assert "| Tensor cores busy | 64 | 64, causal | 128 | 128, causal |" in text
+    assert "| 6 overlap | 61 % | – | – | – |" in text
     assert "- ring B1 H2 N4096 D64: not counted, out of memory" in text
 
 
