@@ -136,9 +136,10 @@ def _speed(result: Result) -> str:
 
 
 def _before(name: str) -> str:
-    """Return the step before this one, empty where there is none."""
-    order = [*LADDER, "flash_attention"]
-    return order[order.index(name) - 1] if name in order[1:] else ""
+    """Return what an implementation goes beyond, empty where there is nothing."""
+    if name == "flash_attention":
+        return "persistent"
+    return LADDER[LADDER.index(name) - 1] if name in LADDER[1:] else ""
 
 
 def _gain(rate: float | None, earlier: float | None) -> str:

@@ -1,4 +1,4 @@
-"""Attention forward in seven steps, each a file that a reader can compare with the one before.
+"""Attention forward in eight steps, each a file that a reader can compare with the one before.
 
 The steps take one length for queries and keys, head dims 64 and 128 and whole tiles; what they
 refuse, `flash_attention` computes.
@@ -14,6 +14,7 @@ from kernels.attention_ladder import (
     step5_warpgroups,
     step6_overlap,
     step7_persistent,
+    step8_late_wait,
 )
 from kernels.attention_reference import inputs as inputs
 from kernels.attention_reference import reference as reference
@@ -31,6 +32,7 @@ IMPLEMENTATIONS: dict[str, Any] = {
     "warpgroups": step5_warpgroups.forward,
     "overlap": step6_overlap.forward,
     "persistent": step7_persistent.forward,
+    "late-wait": step8_late_wait.forward,
     "flash_attention": flash_attention,
 }
 

@@ -1,4 +1,4 @@
-"""What steps 4 to 7 have in common: order, barriers, softmax, output and descriptors of tiles."""
+"""What steps 4 to 8 have in common: order, barriers, softmax, output and descriptors of tiles."""
 
 import math
 

@@ -39,6 +39,7 @@ LADDER = (
     "warpgroups",
     "overlap",
     "persistent",
+    "late-wait",
 )
 COUNTED_NAMES = {
     "softmax": ("ours", "eager", "compile"),

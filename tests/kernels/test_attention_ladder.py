@@ -153,7 +153,8 @@ def test_what_the_steps_leave_to_the_whole_kernel_is_refused(
 
 @pytest.mark.parametrize(("D", "causal"), [(64, True), (128, False)])
 @pytest.mark.parametrize(
-    "step", ["step4_ring", "step5_warpgroups", "step6_overlap", "step7_persistent"]
+    "step",
+    ["step4_ring", "step5_warpgroups", "step6_overlap", "step7_persistent", "step8_late_wait"],
 )
 def test_it_compiles_for_hopper_without_a_gpu_and_its_tiles_fit(
     step: str, D: int, causal: bool, monkeypatch: pytest.MonkeyPatch
