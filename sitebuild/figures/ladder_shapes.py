@@ -56,14 +56,14 @@ def draw(result: Result) -> str:
                 data.append((kind(*place), numbered(name), f"{N}", f"{rate:,.0f}"))
     bottom = TOP + 2 * HEIGHT + GAP + 24
     every = sorted({N for of_kind in found.values() for _, N in of_kind})
-    looks = ("dashed", "grey", "black")[-len(every) :]
+    looks = ("dashed", "soft", "strong")[-len(every) :]
     told = "; ".join(f"{look}: N = {N}" for look, N in zip(looks, every, strict=False))
     body.append(text(WIDTH - 6, bottom + 12, "number of the step", "end", "soft"))
     return figure(
         f"ladder-shapes-{anchor(result)}",
         f"Rate against step for every shape on {device(result)}",
         "Four panels, one for each head dim and mask. Each line is one length and goes from the "
-        "first step to the last; the darkest line is the longest sequence.",
+        "first step to the last; the strongest line is the longest sequence.",
         bottom + 18,
         body,
         ("Kind", "Step", "N", "TFLOP/s"),

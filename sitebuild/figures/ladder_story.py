@@ -56,8 +56,8 @@ def draw(result: Result) -> str:
         body,
         ("Step", "D", "Mask", "TFLOP/s"),
         data,
-        f"Attention forward, bf16, N = {N}, TFLOP/s, on {device(result)}, {moment(result)}. Dark: "
-        "no mask; light: causal. The last two are the whole kernel and the library's.",
+        f"Attention forward, bf16, N = {N}, TFLOP/s, on {device(result)}, {moment(result)}. Upper "
+        "bars: no mask; lower: causal. The last two are the whole kernel and the library's.",
         mark([result]),
     )
 

@@ -123,7 +123,7 @@ def test_the_shapes_have_a_line_for_each_length_and_a_dot_for_each_step(climbed:
     drawn = ladder_shapes.chart(climbed)
     assert drawn.count("<polyline") == 3
     assert drawn.count("<circle") == 3 * len(LADDER) - 1
-    assert "grey: N = 1024; black: N = 4096" in drawn
+    assert "soft: N = 1024; strong: N = 4096" in drawn
 
 
 @pytest.mark.parametrize("chart", CHARTS)
