@@ -5,10 +5,10 @@ from html import escape
 from itertools import pairwise
 from pathlib import Path
 
+from kernels.bench.cases import STEMS
 from sitebuild.kernel_results import (
     ABSENT,
     RESULTS,
-    STEMS,
     Result,
     case_of,
     device,

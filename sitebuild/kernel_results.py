@@ -18,7 +18,8 @@ RESULTS = Path(__file__).resolve().parent.parent / "kernels" / "results"
 ABSENT = "Not captured yet."
 STALE = "Stale: the kernel's code has changed since this was measured."
 STEMS = ("softmax", "rms_norm", "matmul", "flash_attention", "flash_decode")
-BY_FLOP = ("matmul", "flash_attention")  # their rate is TFLOP/s, that of the others GB/s
+# their rate is TFLOP/s, that of the others GB/s
+BY_FLOP = ("matmul", "flash_attention", "attention_ladder")
 LAUNCH_BOUND_US = 10.0
 # bits of NVML's clocks throttle reasons that name a cause
 THROTTLE = {0x4: "the power cap", 0x8: "the hardware", 0x20: "heat", 0x40: "heat"}

@@ -115,8 +115,8 @@ def _speed(result: Result) -> str:
     for row in result["rows"]:
         groups.setdefault((row["pass"], row["dtype"]), []).append(row)
     blocks = [_speed_table(result, *key, rows) for key, rows in groups.items()]
-    if faults := _faults(result["rows"]):
-        text = "\n".join(f"- {fault}" for fault in faults)
+    if found := faults(result["rows"]):
+        text = "\n".join(f"- {fault}" for fault in found)
         blocks.append(folded("What was not timed, and why", text))
     return "\n\n".join(blocks)
 
@@ -173,7 +173,8 @@ def _rate_cell(row: Row | None, by_flop: bool, fastest: float) -> str:
     return f"{value}{mark}<br><small>{low:,.0f}–{high:,.0f}</small>"
 
 
-def _faults(rows: list[Row]) -> list[str]:
+def faults(rows: list[Row]) -> list[str]:
+    """Return each implementation's errors, equal ones counted."""
     counts: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         if "error" in row:

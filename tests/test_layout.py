@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kernels.bench.cases import STEMS
+from kernels.bench.cases import LADDER, STEMS
 from sitebuild.exercises import FOLDER, exercises, read
 from sitebuild.labs import ROOT, imports_of
 from sitebuild.references import glossary, sources
@@ -22,6 +22,8 @@ FIGURES = sorted(
 )
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 KERNELS = sorted(p.stem for p in (ROOT / "docs" / "kernels").glob("*.md") if p.stem != "index")
+STEPS = "attention_ladder"  # a folder of kernels, whose page holds them against one another
+SINGLE = sorted(set(KERNELS) - {STEPS})
 BY_KERNEL = {
     "kernel_shares",
     "kernel_speed",
@@ -148,13 +150,14 @@ def test_the_navigation_names_every_kernel_page_once_and_the_index_first() -> No
 
 @pytest.mark.parametrize("stem", KERNELS)
 def test_a_kernel_page_has_its_kernel_and_the_kernel_its_test_and_mutants(stem: str) -> None:
-    assert (ROOT / "kernels" / f"{stem}.py").is_file()
+    sources = [ROOT / "kernels" / f"{stem}.py", *(ROOT / "kernels" / stem).glob("step1_*.py")]
+    (first,) = (path.relative_to(ROOT).as_posix() for path in sources if path.is_file())
     assert (ROOT / "tests" / "kernels" / f"test_{stem}.py").is_file()
     mutants = tomllib.loads(text_of(ROOT / "tests" / "mutants" / "kernels" / f"{stem}.toml"))
-    assert f"kernels/{stem}.py" in {mutant["file"] for mutant in mutants["mutant"]}
+    assert first in {mutant["file"] for mutant in mutants["mutant"]}
 
 
-@pytest.mark.parametrize("stem", KERNELS)
+@pytest.mark.parametrize("stem", SINGLE)
 def test_a_kernel_page_shows_its_kernel_its_results_and_how_to_get_them(stem: str) -> None:
     page = text_of(ROOT / "docs" / "kernels" / f"{stem}.md")
     shown = {(m["file"], m["section"]) for m in INCLUDE.finditer(page)}
@@ -165,10 +168,22 @@ def test_a_kernel_page_shows_its_kernel_its_results_and_how_to_get_them(stem: st
     assert f"$ make bench STEM={stem}\n" in page
 
 
+def test_the_ladder_s_page_shows_each_step_or_what_it_changes_and_all_that_was_measured() -> None:
+    page = text_of(ROOT / "docs" / "kernels" / f"{STEPS}.md")
+    shown = {m["file"] for m in INCLUDE.finditer(page)}
+    assert f"kernels/{STEPS}/step1_two_loops.py" in shown
+    changed = re.findall(r"^ *print\(difference\((\d)\)\)$", page, re.M)
+    assert changed == [str(number) for number in range(2, len(LADDER) + 1)]
+    parts = re.findall(r"^print\(.*?(\w+)\(\)\W*$", page, re.M)
+    assert parts == ["short", "speed", "evidence", "exactness"]
+    assert f'print(provenance("{STEPS}"))' in page
+    assert f"$ make bench STEM={STEPS}\n" in page
+
+
 @pytest.mark.parametrize("figure", sorted(BY_KERNEL))
 def test_a_figure_by_kernel_stands_on_every_kernel_page(figure: str) -> None:
     using = f"from sitebuild.figures.{figure} import chart"
-    assert sorted(page.stem for page in PAGES if using in text_of(page)) == KERNELS
+    assert sorted(page.stem for page in PAGES if using in text_of(page)) == SINGLE
 
 
 @pytest.mark.parametrize("lab", LABS)

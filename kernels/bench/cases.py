@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any, NamedTuple
 
-STEMS = ("softmax", "rms_norm", "matmul", "flash_attention", "flash_decode")
+STEMS = ("softmax", "rms_norm", "matmul", "flash_attention", "flash_decode", "attention_ladder")
 DTYPES = ("bf16", "fp16")
+IN_ONE_DTYPE = ("attention_ladder",)  # whose steps are held against one another, in bf16
 DIRECTIONS = {"rms_norm": ("forward", "backward"), "flash_attention": ("forward", "backward")}
 QUICK = 3  # shapes of a quick run
 COUNTED = 4  # shapes whose traffic is counted, where no list below names them
@@ -18,6 +19,9 @@ def _attention(B: int, H: int, N: int, D: int, causal: bool = False) -> dict[str
 
 # from one head, whose scores fit in L2, to tensors of which each is many times larger than it
 COUNTED_SHAPES: dict[str, list[dict[str, Any]]] = {
+    "attention_ladder": [
+        _attention(8, 2048 // D, 4096, D, causal) for D in (64, 128) for causal in (False, True)
+    ],
     "flash_attention": [
         _attention(1, 1, 4096, 64),
         _attention(4, 16, 4096, 64),
@@ -25,14 +29,25 @@ COUNTED_SHAPES: dict[str, list[dict[str, Any]]] = {
         _attention(8, 32, 8192, 128),
         _attention(4, 64, 8192, 128),
         _attention(4, 16, 8192, 128, causal=True),
-    ]
+    ],
 }
+LADDER = (
+    "two-loops",
+    "descriptors",
+    "longest-first",
+    "ring",
+    "warpgroups",
+    "overlap",
+    "persistent",
+    "late-wait",
+)
 COUNTED_NAMES = {
     "softmax": ("ours", "eager", "compile"),
     "rms_norm": ("ours", "eager", "compile"),
     "matmul": ("ours", "cublas"),
     "flash_attention": ("ours", "eager", "sdpa-cudnn"),
     "flash_decode": ("ours", "sdpa-cudnn"),
+    "attention_ladder": (*LADDER, "flash_attention", "sdpa-cudnn"),
 }
 
 
@@ -58,7 +73,7 @@ class Case(NamedTuple):
 def timed(stem: str, module: ModuleType, quick: bool = False) -> list[Case]:
     """Return the cases to time: the widest used data type first, forward before backward."""
     shapes = module.SHAPES["bench"][: QUICK if quick else None]
-    return list(_cases(stem, shapes, DTYPES[: 1 if quick else None]))
+    return list(_cases(stem, shapes, DTYPES[: 1 if quick or stem in IN_ONE_DTYPE else None]))
 
 
 def counted(stem: str, module: ModuleType, quick: bool = False) -> list[Case]:

@@ -1,4 +1,4 @@
-"""Bytes as the hardware counted them: `ncu` around a child process, its table read back.
+"""Bytes and busy units as the hardware counted them: `ncu` around a child process, read back.
 
 Profiling changes times, so nothing is timed here. A spin kernel marks where a case begins; all
 kernels up to the next mark belong to it, whichever thread of the child launched them. `ncu`
@@ -18,6 +18,10 @@ from typing import Any, NamedTuple
 from kernels.bench.cases import Case
 
 READ, WRITE, L2 = "dram__bytes_read.sum", "dram__bytes_write.sum", "lts__t_bytes.sum"
+# Share of the kernel's clocks in which the tensor cores work; warpgroup products count as HMMA.
+TENSOR = "sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_elapsed"
+XU = "sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_elapsed"  # the unit of the exponentials
+UNITS = {READ: "byte", WRITE: "byte", L2: "byte", TENSOR: "%", XU: "%"}
 MARK = "spin_kernel"  # what torch.cuda._sleep launches
 ROOT = Path(__file__).resolve().parents[2]
 TIME_LIMIT_S = 480.0
@@ -28,6 +32,8 @@ class Traffic(NamedTuple):
     dram_write: int
     l2_bytes: int
     kernels: int
+    tensor_percent: float | None  # of the clocks of the one kernel; None where there are several
+    xu_percent: float | None
 
 
 class RefusedError(RuntimeError):
@@ -39,7 +45,7 @@ def command(program: str, log: Path, requests: Path, done: Path) -> list[str]:
     return [
         program, "--csv", "--page", "details", "--print-units", "base", "--log-file", str(log),
         "--clock-control", "none", "--profile-from-start", "off",
-        "--target-processes", "application-only", "--metrics", f"{READ},{WRITE},{L2}",
+        "--target-processes", "application-only", "--metrics", ",".join(UNITS),
         sys.executable, "-m", "kernels.bench.counted", str(requests), str(done),
     ]  # fmt: skip
 
@@ -87,7 +93,7 @@ def count(
     return results
 
 
-def parse(table: str) -> list[list[dict[str, int]]]:
+def parse(table: str) -> list[list[dict[str, float]]]:
     """Return, for each mark, the metrics of each kernel after it.
 
     Parameters
@@ -96,7 +102,7 @@ def parse(table: str) -> list[list[dict[str, int]]]:
         `==`, a header, then one line for each kernel and metric.
     """
     lines = [line for line in table.splitlines() if line.startswith('"')]
-    groups: list[list[dict[str, int]]] = []
+    groups: list[list[dict[str, float]]] = []
     last = None
     for row in csv.DictReader(io.StringIO("\n".join(lines))):
         name, launch = row["Kernel Name"], row["ID"]
@@ -108,20 +114,21 @@ def parse(table: str) -> list[list[dict[str, int]]]:
                 groups[-1].append({})
         if MARK in name or not groups:
             continue
-        if row["Metric Name"] in (READ, WRITE, L2):
-            if row["Metric Unit"] != "byte":
-                raise ValueError(f"ncu counted in {row['Metric Unit']!r}, not in bytes")
-            groups[-1][-1][row["Metric Name"]] = round(float(row["Metric Value"].replace(",", "")))
+        if unit := UNITS.get(row["Metric Name"]):
+            if row["Metric Unit"] != unit:
+                raise ValueError(f"ncu counted in {row['Metric Unit']!r}, not in {unit!r}")
+            groups[-1][-1][row["Metric Name"]] = float(row["Metric Value"].replace(",", ""))
     return groups
 
 
-def total(launches: list[dict[str, int]]) -> Traffic:
+def total(launches: list[dict[str, float]]) -> Traffic:
     """Add up the kernels of one case. Raises ValueError if one lacks a metric."""
     for metrics in launches:
-        if missing := {READ, WRITE, L2} - metrics.keys():
+        if missing := UNITS.keys() - metrics.keys():
             raise ValueError(f"ncu gave no {', '.join(sorted(missing))}")
-    read, written, l2 = (sum(m[name] for m in launches) for name in (READ, WRITE, L2))
-    return Traffic(read, written, l2, len(launches))
+    read, written, l2 = (round(sum(m[name] for m in launches)) for name in (READ, WRITE, L2))
+    one = launches[0] if len(launches) == 1 else {}
+    return Traffic(read, written, l2, len(launches), one.get(TENSOR), one.get(XU))
 
 
 def reason(text: str) -> str:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from kernels.bench.cases import Case
 from kernels.bench.peers import (
+    ATTENTION,
     WITH_GRADIENT,
     Outputs,
     as_tuple,
@@ -41,7 +42,7 @@ class Expected(NamedTuple):
 
 def parts(stem: str, inputs: dict[str, Any], direction: str) -> list[Part]:
     """Cut a case into the parts that are checked: one when it cannot be cut."""
-    if stem in ("flash_attention", "flash_decode"):
+    if stem in ATTENTION:
         ends = {(0, 0), (inputs["q"].shape[0] - 1, inputs["k"].shape[1] - 1)}
         return [_heads(inputs, b, h) for b, h in sorted(ends)]
     leading = {"softmax": ("x",), "matmul": ("a",), "rms_norm": ("x", "residual")}.get(stem)

@@ -16,6 +16,7 @@ import torch.nn.functional as F  # noqa: N812, the field's own name
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from kernels.bench.cases import LADDER
 from kernels.bench.timing import Run
 
 Outputs = tuple[Tensor, ...]
@@ -32,7 +33,9 @@ OUTPUTS = {
     "matmul": ("out",),
     "flash_attention": ("out", "lse"),
     "flash_decode": ("out", "lse"),
+    "attention_ladder": ("out", "lse"),
 }
+ATTENTION = ("flash_attention", "flash_decode", "attention_ladder")
 INPUTS = {"rms_norm": ("x", "residual", "weight")}  # those with a gradient
 ATTENTION_INPUTS = ("q", "k", "v")
 # outputs that a gradient comes in through; the LSE has none
@@ -50,6 +53,8 @@ def names(stem: str, direction: str = "forward", dtype: str = "bf16") -> tuple[s
 
     The slow ones, and those that compile for each shape, are not timed in every data type.
     """
+    if stem == "attention_ladder":
+        return (*LADDER, "flash_attention", "sdpa-cudnn")
     if stem in ("flash_attention", "flash_decode"):
         ours: tuple[str, ...] = ("ours",)
         if stem == "flash_attention":
@@ -72,7 +77,10 @@ def implementation(name: str, stem: str, module: ModuleType) -> Implementation:
         return lambda **inputs: as_tuple(launcher(**inputs))
     if name == "ours-triton" and stem == "flash_attention":
         return partial(portable, module)
-    attention = stem in ("flash_attention", "flash_decode")
+    if stem == "attention_ladder" and name in (*LADDER, "flash_attention"):
+        step: Callable[..., Any] = module.IMPLEMENTATIONS[name]
+        return lambda **inputs: as_tuple(step(**inputs))
+    attention = stem in ATTENTION
     if attention and name in BACKENDS:
         return sdpa(BACKENDS[name])
     if attention and name == "flex":
@@ -112,7 +120,7 @@ def prepared(
         if name == "eager" and call is eager_attention and not inputs.get("causal"):
             call, inputs = naive(), scaled(inputs)
         # SDPA writes the LSE only when backward may follow; ours always does
-        if stem == "flash_attention" and name in (*BACKENDS, "flex"):
+        if stem in ("flash_attention", "attention_ladder") and name in (*BACKENDS, "flex"):
             inputs = with_leaves(stem, inputs)
             return lambda: call(**inputs)
         with torch.no_grad():

@@ -26,6 +26,10 @@ def test_every_shape_is_timed_in_every_data_type(kernel: ModuleType) -> None:
     ]
 
 
+def test_the_ladder_is_measured_in_one_data_type(kernel: ModuleType) -> None:
+    assert {case.dtype for case in timed("attention_ladder", kernel)} == {"bf16"}
+
+
 def test_backward_comes_after_forward(kernel: ModuleType) -> None:
     directions = [case.direction for case in timed("rms_norm", kernel)]
     assert directions == (["forward"] * 7 + ["backward"] * 7) * 2

@@ -28,7 +28,9 @@ def line(launch: int, kernel: str, metric: str, value: str, unit: str = "byte") 
 
 def launch(number: int, kernel: str, read: str, written: str, l2: str) -> list[str]:
     values = (("dram__bytes_read.sum", read), ("dram__bytes_write.sum", written))
-    return [line(number, kernel, *pair) for pair in (*values, ("lts__t_bytes.sum", l2))]
+    counted = [line(number, kernel, *pair) for pair in (*values, ("lts__t_bytes.sum", l2))]
+    busy = ((counters.TENSOR, "61.25"), (counters.XU, "40"))
+    return counted + [line(number, kernel, *pair, "%") for pair in busy]
 
 
 TABLE = "\n".join(
@@ -53,18 +55,24 @@ def test_kernels_belong_to_the_mark_before_them() -> None:
 
 def test_bytes_are_read_whole_and_added_up() -> None:
     first, second, _ = parse(TABLE)
-    assert total(first) == Traffic(1_073_745_920, 1_012_334_592, 2_147_483_648, 1)
-    assert total(second) == Traffic(11, 22, 33, 2)
+    assert total(first)[:4] == (1_073_745_920, 1_012_334_592, 2_147_483_648, 1)
+    assert total(second)[:4] == (11, 22, 33, 2)
+
+
+def test_how_busy_units_were_is_known_of_one_kernel_and_not_of_several() -> None:
+    first, second, _ = parse(TABLE)
+    assert (total(first).tensor_percent, total(first).xu_percent) == (61.25, 40.0)
+    assert (total(second).tensor_percent, total(second).xu_percent) == (None, None)
 
 
 def test_another_unit_is_refused() -> None:
     table = "\n".join([HEADER, line(0, SPIN, "x", "1"), line(1, "k", counters.READ, "1", "Kbyte")])
-    with pytest.raises(ValueError, match="ncu counted in 'Kbyte', not in bytes"):
+    with pytest.raises(ValueError, match="ncu counted in 'Kbyte', not in 'byte'"):
         parse(table)
 
 
 def test_a_kernel_that_lacks_a_metric_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"ncu gave no dram__bytes_write\.sum, lts__t_bytes\.sum"):
+    with pytest.raises(ValueError, match=r"ncu gave no dram__bytes_write\.sum, lts__t_b"):
         total([{counters.READ: 1}])
 
 
@@ -111,7 +119,7 @@ def play(monkeypatch: pytest.MonkeyPatch, table: str, done: list[str | None]) ->
 def test_each_request_gets_its_bytes_or_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     play(monkeypatch, TABLE, [None, "OutOfMemoryError: 3 GiB", None])
     assert count([(name, CASE) for name in ("ours", "eager", "compile", "liger")]) == [
-        Traffic(1_073_745_920, 1_012_334_592, 2_147_483_648, 1),
+        Traffic(1_073_745_920, 1_012_334_592, 2_147_483_648, 1, 61.25, 40.0),
         "OutOfMemoryError: 3 GiB",
         "ncu recorded no kernel",
         "the profiled process ended early",

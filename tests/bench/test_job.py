@@ -89,7 +89,7 @@ def machine() -> Machine:
         ceilings=lambda: {"copy_gb_s": 1.0, "read_gb_s": 1.0, "matmul_tflop_s": 1.0},
         clocks=clocks,
         copy_of=lambda _bytes: lambda: None,
-        traffic=lambda wanted: [Traffic(1, 2, 3, 1) for _ in wanted],
+        traffic=lambda wanted: [Traffic(1, 2, 3, 1, 50.0, None) for _ in wanted],
         launches=None,
     )
 

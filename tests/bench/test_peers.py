@@ -50,8 +50,26 @@ def liger(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 @pytest.mark.parametrize("stem", cases.STEMS)
 def test_every_kernel_has_its_peers_and_nobody_else(stem: str, kernel: ModuleType) -> None:
     setattr(kernel, stem, torch.softmax)
-    with pytest.raises(ValueError, match=f"{stem} has no implementation 'theirs'; it has ours"):
+    told = f"{stem} has no implementation 'theirs'; it has {peers.names(stem)[0]}, "
+    with pytest.raises(ValueError, match=told):
         peers.implementation("theirs", stem, kernel)
+
+
+@pytest.mark.parametrize("name", [*cases.LADDER, "flash_attention"])
+def test_a_step_of_the_ladder_is_called_by_its_name(name: str, kernel: ModuleType) -> None:
+    kernel.IMPLEMENTATIONS = {name: lambda **_: (name, "lse")}  # type: ignore[attr-defined]
+    assert peers.implementation(name, "attention_ladder", kernel)(**QKV) == (name, "lse")
+
+
+def test_beside_the_ladder_the_library_writes_its_lse_too(
+    kernel: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted: list[bool] = []
+    monkeypatch.setattr(
+        peers, "implementation", lambda *_: lambda q, **_: wanted.append(q.requires_grad)
+    )
+    peers.prepared("sdpa-cudnn", "attention_ladder", kernel, QKV, "forward")()
+    assert wanted == [True]
 
 
 @pytest.mark.parametrize("stem", ROWS)

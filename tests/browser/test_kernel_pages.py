@@ -6,12 +6,14 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from kernels.bench.cases import STEMS
+from sitebuild.labs import ROOT
 
 pytestmark = pytest.mark.xdist_group("site")
 PATHS = ["kernels/", *(f"kernels/{stem}/" for stem in STEMS)]
 PHONE = {"viewport": {"width": 390, "height": 844}, "color_scheme": "light"}
 DESKTOP = {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"}
 LONG = "kernels/flash_attention/"
+CAPTURED = [s for s in STEMS if any((ROOT / "kernels" / "results").glob(f"{s}.*.json"))]
 
 
 @pytest.fixture
@@ -40,7 +42,7 @@ def test_a_kernel_page_fits_the_screen_without_complaint(site, page: Page, path:
 
 
 @pytest.mark.parametrize("page", [PHONE], indirect=True)
-@pytest.mark.parametrize("stem", STEMS)
+@pytest.mark.parametrize("stem", CAPTURED)
 def test_the_answer_fits_a_phone_and_stands_on_its_first_screen(
     site, page: Page, stem: str
 ) -> None:

@@ -118,9 +118,19 @@ def is_ours(button: Locator) -> bool:
     return "lab-button" in (button.get_attribute("class") or "")
 
 
-def labs_of(stem: str) -> list[str]:
-    source = (ROOT / "docs" / "lessons" / f"{stem}.md").read_text("utf-8")
+def labs_of(path: str) -> list[str]:
+    source = (ROOT / "docs" / f"{path}.md").read_text("utf-8")
     return re.findall(r'run\("snippets\.(\w+)"\)', source)
+
+
+def runs_as_recorded(page: Page, path: str) -> None:
+    """Press Run for every lab of the page that is open."""
+    runs = page.evaluate(RUN_ALL)
+    expected = {lab: run(f"snippets.{lab}").rstrip() for lab in labs_of(path)}
+    assert {found["stem"]: found["recorded"].rstrip() for found in runs} == expected
+    assert {found["stem"]: found["printed"].rstrip() for found in runs} == expected
+    said = [re.sub(r"[\d.]+ s", "T s", found["status"]) for found in runs]
+    assert set(said) == {"Done in T s; the output is the same as recorded."}
 
 
 MAIN = "def main() -> None:\n"
@@ -129,12 +139,14 @@ MAIN = "def main() -> None:\n"
 @pytest.mark.parametrize("stem", lessons())
 def test_the_browser_prints_what_was_recorded(page: Page, stem: str) -> None:
     to_lesson(page, stem)
-    runs = page.evaluate(RUN_ALL)
-    expected = {lab: run(f"snippets.{lab}").rstrip() for lab in labs_of(stem)}
-    assert {found["stem"]: found["recorded"].rstrip() for found in runs} == expected
-    assert {found["stem"]: found["printed"].rstrip() for found in runs} == expected
-    said = [re.sub(r"[\d.]+ s", "T s", found["status"]) for found in runs]
-    assert set(said) == {"Done in T s; the output is the same as recorded."}
+    runs_as_recorded(page, f"lessons/{stem}")
+
+
+def test_the_browser_prints_what_was_recorded_on_the_ladder_s_page_too(page: Page) -> None:
+    page.locator('.md-tabs__link[href$="kernels/"]').click()
+    page.locator('td a[href$="attention_ladder/"]').click()
+    expect(page.locator("h1")).to_contain_text("A ladder of attention kernels")
+    runs_as_recorded(page, "kernels/attention_ladder")
 
 
 def test_a_second_run_takes_300_ms_at_most(page: Page) -> None:
