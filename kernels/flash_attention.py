@@ -1,8 +1,7 @@
 """Attention in one pass over tiles of keys: the scores never leave the chip.
 
-Forward here, for every GPU; for Hopper there is a faster one, `kernels/flash_attention_hopper.py`.
-Backward is in `kernels/flash_attention_backward.py`. Causal masks are aligned bottom right: the
-last query stands at the last key.
+Forward here, for every GPU; a faster one for Hopper is in `kernels/flash_attention_hopper.py`,
+backward in `kernels/flash_attention_backward.py`. Causal: the last query stands at the last key.
 """
 
 import math
@@ -14,6 +13,8 @@ import triton.language as tl
 from torch.autograd.function import once_differentiable
 
 from kernels.attention_launch import check_attention, config, heads_in_l2, operand, tma_fits
+from kernels.attention_path import HOPPER, forward_path
+from kernels.attention_path import chosen as chosen
 from kernels.attention_reference import inputs as inputs
 from kernels.attention_reference import reference as reference
 from kernels.attention_reference import sizes
@@ -26,7 +27,7 @@ from kernels.attention_tiles import (
     store_tile,
 )
 from kernels.flash_attention_backward import flash_attention_backward
-from kernels.flash_attention_hopper import forward_hopper, hopper_fits
+from kernels.flash_attention_hopper import forward_hopper
 from kernels.flash_attention_work import work as work
 
 
@@ -91,7 +92,7 @@ def forward(
     lse = torch.empty((B, H, N_Q), dtype=torch.float32, device=q.device)
     if q.numel() == 0 or N_K == 0:
         return out.zero_(), lse.fill_(-math.inf)
-    if not portable and hopper_fits(q, k, v, out, causal, window):
+    if not portable and forward_path(q, k, v, out, causal, window).kernel == HOPPER:
         return forward_hopper(q, k, v, out, lse, causal, scale)
     BLOCK_M, BLOCK_N, warps, stages = config("forward", q.itemsize, D)
     tma = tma_fits(q, k, v, out)
@@ -121,8 +122,8 @@ class FlashAttention(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *gradients: Any) -> tuple[torch.Tensor | None, ...]:
         options = ctx.causal, ctx.window, ctx.scale, ctx.deterministic
-        dq, dk, dv = flash_attention_backward(*gradients, *ctx.saved_tensors, *options)
-        return dq, dk, dv, None, None, None, None
+        found = flash_attention_backward(*gradients, *ctx.saved_tensors, *options)
+        return *found, None, None, None, None
 
 
 def flash_attention(

@@ -16,7 +16,7 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-from kernels.attention_launch import heads_in_l2, tma_fits
+from kernels.attention_launch import heads_in_l2
 from kernels.flash_attention_hopper_consumer import consumer
 from kernels.flash_attention_hopper_producer import ROWS, producer
 
@@ -126,27 +126,22 @@ def on_hopper(device: torch.device) -> bool:
     return device.type == "cuda" and torch.cuda.get_device_capability(device)[0] == 9
 
 
-def shape_fits(N_Q: int, N_K: int, D: int, causal: bool, window: int) -> bool:
-    """Whether this kernel takes the shape: head dims from 33 to 128, 64 queries or more, no window.
+def shape_refusal(N_Q: int, N_K: int, D: int, causal: bool, window: int) -> str:
+    """Return why this kernel does not take the shape, "" if it does.
 
     If causal, the keys must outnumber the queries by a multiple of 64, 0 included: then each
     warpgroup meets its diagonal in one tile, and every query sees a key.
     """
     beyond = N_K - N_Q
-    diagonal_fits = not causal or (beyond >= 0 and beyond % 64 == 0)
-    return 32 < D <= 128 and N_Q >= 64 and window == 0 and diagonal_fits
-
-
-def hopper_fits(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, causal: bool, window: int
-) -> bool:
-    """Whether this kernel takes the case: 16-bit tensors that TMA can fetch, of a shape that fits.
-
-    All others go to the kernel of `kernels/flash_attention.py`.
-    """
-    N_Q, N_K, D = q.shape[2], k.shape[2], q.shape[3]
-    shape = shape_fits(N_Q, N_K, D, causal, window)
-    return shape and on_hopper(q.device) and tma_fits(q, k, v, out)
+    if not 32 < D <= 128:
+        return "a head dim outside 33 to 128"
+    if N_Q < 64:
+        return "fewer than 64 queries"
+    if window:
+        return "a window"
+    if causal and (beyond < 0 or beyond % 64):
+        return "causal, and the keys do not outnumber the queries by a multiple of 64"
+    return ""
 
 
 # --8<-- [end:fits]
@@ -171,7 +166,7 @@ def forward_hopper(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor,
     causal: bool, scale: float,
 ) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
-    """Fill out and lse and return them; the arguments are checked, and `hopper_fits` says yes."""
+    """Fill out and lse and return them; the arguments are checked, `forward_path` chose this."""
     (B, H, N_Q, D), (H_KV, N_K) = q.shape, k.shape[1:3]
     BLOCK_D = 64 if D <= 64 else 128
     BLOCK_M, BLOCK_N, consumers, stages, registers = CONFIGS[BLOCK_D]

@@ -6,7 +6,7 @@ import torch
 
 from kernels.attention_launch import config
 from kernels.attention_work import forward_work, keys_visited, visited
-from kernels.flash_attention_hopper import hopper_blocks, on_hopper, shape_fits
+from kernels.flash_attention_hopper import hopper_blocks, on_hopper, shape_refusal
 from kernels.work import Work
 
 
@@ -19,7 +19,7 @@ def work(shape: dict[str, Any], itemsize: int, passes: str = "forward") -> Work:
         return backward_work(shape, itemsize)
     N_Q, N_K, D = shape["N_Q"], shape["N_K"], shape["D"]
     blocks = config("forward", itemsize, D)[:2]
-    fits = shape_fits(N_Q, N_K, D, shape["causal"], shape.get("window") or 0)
+    fits = not shape_refusal(N_Q, N_K, D, shape["causal"], shape.get("window") or 0)
     if fits and itemsize == 2 and torch.cuda.is_available() and on_hopper(torch.device("cuda")):
         blocks = hopper_blocks(D)
     return forward_work(shape, itemsize, *blocks)

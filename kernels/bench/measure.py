@@ -36,12 +36,13 @@ class Machine(NamedTuple):
 def measure(case: Case, module: ModuleType, machine: Machine) -> Fields:
     """Gate and time every implementation of one case, and return its journal record."""
     names = peers.names(case.stem, case.direction, case.dtype)
+    paths: dict[str, Fields] = {}
     exact: list[Fields] = []
     faults: dict[str, str] = {}
     times: dict[str, list[float]] = {}
     by_graph: set[str] = set()
     try:
-        runs = _gated(case, module, machine, names, exact, faults)
+        runs = _gated(case, module, machine, names, exact, faults, paths)
         if case.stem in BESIDE_A_COPY and runs:
             runs["copy"] = machine.copy_of(work_of("copy", case, module).model_bytes)
         times = _settle(interleaved(machine.timer, runs), faults)
@@ -58,7 +59,8 @@ def measure(case: Case, module: ModuleType, machine: Machine) -> Fields:
             torch.cuda.empty_cache()
     rows = []
     for name in (*names, *(["copy"] if "copy" in times else [])):
-        rows.append(_row(name, case, module, machine, times, faults, name in by_graph))
+        row = _row(name, case, module, machine, times, faults, name in by_graph)
+        rows.append(row | paths.get(name, {}))
     return {"step": f"time {case.key}", "exactness": exact, "rows": rows}
 
 
@@ -69,9 +71,12 @@ def _gated(
     names: tuple[str, ...],
     exact: list[Fields],
     faults: dict[str, str],
+    paths: dict[str, Fields],
 ) -> dict[str, Run]:
     """Return a run for each implementation that passed the gate; the rest goes to `faults`."""
     inputs = inputs_of(case, module, machine.device)
+    if case.direction == "forward" and hasattr(module, "chosen"):
+        paths["ours"] = {"path": module.chosen(**inputs)._asdict()}
     gradients = gradients_of(case, module, inputs)
     expected = exactness.expectations(case, module, inputs, gradients)
     runs: dict[str, Run] = {}

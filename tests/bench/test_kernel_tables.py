@@ -7,11 +7,12 @@ import pytest
 
 from kernels.bench import stale
 from kernels.bench.store import result_path, write
+from sitebuild.kernel_paths import paths
 from sitebuild.kernel_results import ABSENT, STALE
 from sitebuild.kernel_tables import exactness, launches, speed, traffic
 
 STEM = "flash_attention"
-TABLES = [exactness, traffic, speed, launches]
+TABLES = [exactness, traffic, speed, launches, paths]
 
 
 def lines_of(text: str) -> list[str]:
@@ -112,3 +113,19 @@ def test_a_device_that_no_data_sheet_names_has_no_share_of_it(
 def test_shows_launches_with_and_without_a_graph(folder: Path) -> None:
     lines = lines_of(launches(STEM, folder))
     assert "| ours B8 H32 N8192 D128 | 40.0 | 8.0 | 5.0 |" in lines
+
+
+def test_shows_which_kernel_ran_in_how_many_cases_and_why_none_faster(
+    folder: Path, result: dict[str, Any]
+) -> None:
+    assert "This capture did not record which kernel ran." in paths(STEM, folder)
+    ours, theirs, _ = result["rows"]
+    fast, slow = (
+        {"path": {"kernel": kernel, "reason": reason}}
+        for kernel, reason in (("fast_kernel", ""), ("slow_kernel", "a window"))
+    )
+    result["rows"] = [ours | fast, ours | slow, theirs, ours | fast]
+    write(result_path(folder, STEM, "NVIDIA H200"), result)
+    lines = lines_of(paths(STEM, folder))
+    assert "| `fast_kernel` | – | 2 |" in lines
+    assert "| `slow_kernel` | a window | 1 |" in lines

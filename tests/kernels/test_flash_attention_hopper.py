@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 import torch
 
-from kernels import attention_reference
-from kernels.flash_attention import flash_attention, inputs, reference
-from kernels.flash_attention_hopper import CONFIGS, schedule, shape_fits
+from kernels import attention_path, attention_reference
+from kernels import flash_attention as launcher
+from kernels.attention_path import HOPPER, PORTABLE, Path
+from kernels.flash_attention import chosen, flash_attention, inputs, reference
+from kernels.flash_attention_hopper import CONFIGS, schedule, shape_refusal
 
-HOPPER = torch.cuda.is_available() and torch.cuda.get_device_capability()[0] == 9
-needs_hopper = pytest.mark.skipif(not HOPPER, reason="needs a CUDA GPU of the Hopper generation")
+ON_HOPPER = torch.cuda.is_available() and torch.cuda.get_device_capability()[0] == 9
+needs_hopper = pytest.mark.skipif(not ON_HOPPER, reason="needs a CUDA GPU of the Hopper generation")
 
 # Interpreted functions cannot be compiled, so this runs where nothing is interpreted.
 COMPILE = """
@@ -77,22 +79,70 @@ def test_the_schedule_of_causal_tiles_is_even() -> None:
     assert max(busy) <= 1.01 * sum(busy) / len(busy)
 
 
+DIM, FEW = "a head dim outside 33 to 128", "fewer than 64 queries"
+APART = "causal, and the keys do not outnumber the queries by a multiple of 64"
+
+
 @pytest.mark.parametrize(
-    ("sizes", "fits"),
+    ("sizes", "reason"),
     [
-        ((128, 128, 64, False, 0), True),
-        ((64, 1, 33, False, 0), True),
-        ((63, 128, 64, False, 0), False),  # too few queries
-        ((128, 128, 32, False, 0), False),
-        ((128, 128, 129, False, 0), False),
-        ((128, 128, 64, True, 5), False),  # a window
-        ((100, 164, 64, True, 0), True),
-        ((100, 163, 64, True, 0), False),  # a diagonal in two tiles of keys
-        ((164, 100, 64, True, 0), False),  # queries that see no key
+        ((128, 128, 64, False, 0), ""),
+        ((64, 1, 33, False, 0), ""),
+        ((63, 128, 64, False, 0), FEW),
+        ((128, 128, 32, False, 0), DIM),
+        ((128, 128, 129, False, 0), DIM),
+        ((128, 128, 64, True, 5), "a window"),
+        ((100, 164, 64, True, 0), ""),
+        ((100, 163, 64, True, 0), APART),  # a diagonal in two tiles of keys
+        ((100, 132, 64, True, 0), APART),
+        ((164, 100, 64, True, 0), APART),  # queries that see no key
     ],
 )
-def test_what_it_takes(sizes: tuple[Any, ...], fits: bool) -> None:
-    assert shape_fits(*sizes) == fits
+def test_what_it_takes_and_why_not_the_rest(sizes: tuple[Any, ...], reason: str) -> None:
+    assert shape_refusal(*sizes) == reason
+
+
+class Recorder:
+    """A kernel that notes its launch."""
+
+    def __init__(self, ran: list[str], name: str) -> None:
+        self.ran, self.name = ran, name
+
+    def __getitem__(self, _grid: Any) -> Any:
+        return lambda *_, **__: self.ran.append(self.name)
+
+
+def case(N_Q: int, N_K: int, D: int, dtype: torch.dtype, **options: Any) -> dict[str, Any]:
+    return inputs(attention_reference.sizes(1, 2, 1, N_Q, N_K, D, **options), dtype, "cpu")
+
+
+HALF, FULL = torch.float16, torch.float32
+PATHS = [
+    (case(64, 64, 64, HALF, causal=True), Path(HOPPER)),
+    (case(64, 70, 64, HALF, causal=True), Path(PORTABLE, APART)),
+    (case(64, 64, 64, HALF, causal=True, window=9), Path(PORTABLE, "a window")),
+    (case(64, 64, 64, FULL), Path(PORTABLE, "float32")),
+    (case(64, 64, 36, HALF), Path(PORTABLE, "a start or a stride that TMA cannot take")),
+]
+
+
+@pytest.mark.parametrize(("arguments", "expected"), PATHS)
+def test_the_kernel_that_runs_is_the_one_that_is_named(
+    arguments: dict[str, Any], expected: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = []
+    monkeypatch.setattr(attention_path, "on_hopper", lambda _device: True)
+    monkeypatch.setattr(launcher, "flash_attention_kernel", Recorder(ran, PORTABLE))
+    monkeypatch.setattr(launcher, "forward_hopper", lambda *_: (ran.append(HOPPER), None))
+    scale, window = arguments["q"].shape[3] ** -0.5, arguments.get("window") or 0
+    tensors = (arguments[name] for name in "qkv")
+    launcher.forward(*tensors, arguments["causal"], window, scale)
+    assert chosen(**arguments) == expected
+    assert ran == [expected.kernel]
+
+
+def test_elsewhere_the_kernel_for_every_gpu_runs_and_says_so() -> None:
+    assert chosen(**PATHS[0][0]) == Path(PORTABLE, "not a Hopper GPU")
 
 
 def test_a_warpgroup_has_64_rows_of_each_tile() -> None:
