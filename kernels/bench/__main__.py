@@ -6,14 +6,14 @@ import sys
 import time
 from pathlib import Path
 
-from kernels.bench.cases import STEMS
+from kernels.bench.cases import JOBS
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 
 
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m kernels.bench", description=__doc__)
-    made.add_argument("stems", nargs="*", metavar="stem", help=f"default: {', '.join(STEMS)}")
+    made.add_argument("stems", nargs="*", metavar="stem", help=f"default: {', '.join(JOBS)}")
     made.add_argument("--device-name", help="name for the result file and its pages")
     made.add_argument("--quick", action="store_true", help="few shapes, one data type")
     made.add_argument("--commit", help="the commit of this tree, where git does not know it")
@@ -28,13 +28,13 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the job. Returns 0 when all is measured, 3 when some is left, 2 without a GPU."""
     began = time.monotonic()
     asked = parser().parse_args(arguments)
-    if unknown := [stem for stem in asked.stems if stem not in STEMS]:
-        print(f"no kernel {unknown[0]!r}; allowed: {', '.join(STEMS)}", file=sys.stderr)
+    if unknown := [stem for stem in asked.stems if stem not in JOBS]:
+        print(f"no kernel {unknown[0]!r}; allowed: {', '.join(JOBS)}", file=sys.stderr)
         return 2
     if complaint := no_device():
         print(complaint, file=sys.stderr)
         return 2
-    from kernels.bench import ceilings, counters, launches, provenance
+    from kernels.bench import ceilings, counters, launched, launches, provenance
     from kernels.bench.job import Order, run
     from kernels.bench.measure import Machine
     from kernels.bench.timing import CudaTimer
@@ -51,6 +51,8 @@ def main(arguments: list[str] | None = None) -> int:
         copy_of=ceilings.copy_of,
         traffic=counters.count,
         launches=launches.measure,
+        peak=launched.peak_bytes,
+        launched=launched.launched,
     )
     order = Order(
         out=asked.out,
@@ -62,7 +64,7 @@ def main(arguments: list[str] | None = None) -> int:
         publish=asked.publish,
     )
     left: list[str] = []
-    for stem in asked.stems or STEMS:
+    for stem in asked.stems or JOBS:
         try:
             left += run(stem, importlib.import_module(f"kernels.{stem}"), machine, order)
         except KeyboardInterrupt:

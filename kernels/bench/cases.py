@@ -11,6 +11,8 @@ IN_ONE_DTYPE = ("attention_ladder",)  # whose steps are held against one another
 DIRECTIONS = {"rms_norm": ("forward", "backward"), "flash_attention": ("forward", "backward")}
 QUICK = 3  # shapes of a quick run
 COUNTED = 4  # shapes whose traffic is counted, where no list below names them
+MODEL = "model_path"  # no kernel, but the steps of a model around one
+JOBS = (*STEMS, MODEL)
 
 
 def _attention(B: int, H: int, N: int, D: int, causal: bool = False) -> dict[str, Any]:

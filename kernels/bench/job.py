@@ -5,14 +5,14 @@ Each finished case goes to the journal at once; `run` may be stopped anywhere an
 
 import datetime
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from statistics import median
 from types import ModuleType
 from typing import NamedTuple
 
-from kernels.bench import cases, counters, schema, store
+from kernels.bench import cases, counters, model_steps, schema, store
 from kernels.bench.digest import source_digest
 from kernels.bench.measure import SEED, Fields, Machine, count, measure
 from kernels.bench.progress import Progress
@@ -88,20 +88,23 @@ def _steps(
 ) -> list[tuple[str, Callable[[], Fields]]]:
     """What is to be done, in order, without what the journal holds."""
     done = {record["step"] for record in journal.records if "step" in record} if journal else set()
-    steps: list[tuple[str, Callable[[], Fields]]] = []
-    for case in cases.timed(stem, module, order.quick):
-        if f"time {case.key}" not in done:
-            steps.append((case.label(), partial(measure, case, module, machine)))
-    for case in cases.counted(stem, module, order.quick):
-        if f"count {case.key}" not in done:
-            label = f"counters of {case.label()}"
-            steps.append((label, partial(count, case, module, machine)))
-    if machine.launches and stem == "flash_attention" and "launches" not in done:
+    of_stem = model_steps.steps if stem == cases.MODEL else _kernel_steps
+    every = of_stem(stem, module, machine, order.quick)
+    return [(label, step) for name, label, step in every if name not in done]
+
+
+def _kernel_steps(
+    stem: str, module: ModuleType, machine: Machine, quick: bool
+) -> Iterator[model_steps.Step]:
+    for case in cases.timed(stem, module, quick):
+        yield f"time {case.key}", case.label(), partial(measure, case, module, machine)
+    for case in cases.counted(stem, module, quick):
+        label = f"counters of {case.label()}"
+        yield f"count {case.key}", label, partial(count, case, module, machine)
+    if machine.launches and stem == "flash_attention":
         measured = machine.launches
-        steps.append(
-            (f"{stem} launches", lambda: {"step": "launches", "launches": measured(module)})
-        )
-    return steps
+        label, step = f"{stem} launches", {"step": "launches"}
+        yield "launches", label, lambda: step | {"launches": measured(module)}
 
 
 def assemble(

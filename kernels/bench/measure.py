@@ -31,6 +31,8 @@ class Machine(NamedTuple):
     copy_of: Callable[[int], Run]
     traffic: Callable[[list[tuple[str, Case]]], list[counters.Traffic | str]]
     launches: Callable[[ModuleType], list[Fields]] | None
+    peak: Callable[[Run], int] | None = None
+    launched: Callable[[Run], Fields] | None = None
 
 
 def measure(case: Case, module: ModuleType, machine: Machine) -> Fields:

@@ -42,6 +42,7 @@ def versions() -> dict[str, str | None]:
         "cuda": torch.version.cuda,
         "ptxas": ptxas(),
         "liger": _package("liger-kernel"),
+        "transformers": _package("transformers"),
     }
 
 

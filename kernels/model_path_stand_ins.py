@@ -1,0 +1,68 @@
+"""Two attention functions that are no rivals: one to measure what is left, one to be right.
+
+`none` leaves attention out and all else of the model in: its time is what no attention kernel can
+go below. `exact` serves a copy of the model in float32 or better, as the reference.
+"""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F  # noqa: N812, the field's own name
+from torch import Tensor, nn
+from transformers import AttentionInterface, AttentionMaskInterface
+
+from kernels.model_path_attention import course_mask
+
+
+# --8<-- [start:none]
+class Absent(torch.autograd.Function):
+    """Attention in no time: queries pass through, and on the way back their gradient does."""
+
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor) -> Tensor:  # noqa: ARG004
+        ctx.kv_heads = key.shape[1]
+        return query.view_as(query)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        (dout,) = gradients
+        part = dout[:, : ctx.kv_heads]  # something for keys and values, so that their layers work
+        return dout, part, part
+
+
+def absent_attention(
+    _layer: nn.Module, query: Tensor, key: Tensor, value: Tensor, *_: Any, **__: Any
+) -> tuple[Tensor, None]:
+    """Return the queries as if they were attention's output; no kernel is launched."""
+    out: Any = Absent.apply(query, key, value)
+    return out.transpose(1, 2), None
+
+
+# --8<-- [end:none]
+
+
+# --8<-- [start:exact]
+def exact_attention(
+    _layer: nn.Module, query: Tensor, key: Tensor, value: Tensor, *_: Any, **options: Any
+) -> tuple[Tensor, None]:
+    """Return PyTorch's attention in the inputs' dtype; its float32 kernel holds no scores.
+
+    So there is a reference where separate calls would run out of memory.
+    """
+    group = query.shape[1] // key.shape[1]
+    key, value = (x.repeat_interleave(group, 1) for x in (key, value))
+    out = F.scaled_dot_product_attention(
+        query, key, value, scale=options["scaling"],
+        is_causal=query.shape[2] > 1,  # as many keys as queries; a query alone sees them all
+    )  # fmt: skip
+    return out.transpose(1, 2), None
+
+
+# --8<-- [end:exact]
+
+
+def register() -> None:
+    """Make both known to every model of the library; what they are asked to hide is refused."""
+    for name, function in (("none", absent_attention), ("exact", exact_attention)):
+        AttentionInterface.register(name, function)
+        AttentionMaskInterface.register(name, course_mask)
