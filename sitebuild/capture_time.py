@@ -5,7 +5,7 @@ from html import escape
 from itertools import pairwise
 from pathlib import Path
 
-from kernels.bench.cases import STEMS
+from kernels.bench.cases import JOBS
 from sitebuild.kernel_results import (
     ABSENT,
     RESULTS,
@@ -22,7 +22,7 @@ PAUSE_MIN = 120.0  # a longer gap between two sessions is no work
 
 def duration(folder: Path = RESULTS) -> str:
     """Return a row for each kernel and device, in the order in which they were measured."""
-    found = [result for stem in STEMS for result in results(stem, folder)]
+    found = [result for stem in JOBS for result in results(stem, folder)]
     if not found:
         return ABSENT
     found.sort(key=lambda result: (device(result), _began(result)))

@@ -180,7 +180,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _provenance(result: Result) -> str:
     run, found, name = result["run"], result["device"], escape(device(result))
-    named = ("torch", "triton", "cuda", "ptxas", "liger", "python")
+    named = ("torch", "triton", "cuda", "ptxas", "liger", "transformers", "python")
     l2 = f"L2 {found['l2_bytes'] / 1e6:.0f} MB" if found["l2_bytes"] else ""
     watts = f"power limit {found['power_limit_w']:.0f} W" if found["power_limit_w"] else ""
     driver = f"driver {found['driver']}" if found["driver"] else ""

@@ -7,6 +7,7 @@ from pathlib import Path
 from textwrap import indent
 from typing import Any
 
+from kernels.bench.cases import MODEL
 from sitebuild.kernel_results import (
     ABSENT,
     BY_FLOP,
@@ -74,7 +75,8 @@ def _exactness(result: Result) -> str:
         rows.append([f"{output}, {direction}, {dtype}", *cells, passed])
     head = ("Output", "Ours", "Eager", "Allowed", "Case nearest to the limit", "Passed")
     text = table(head, rows) if rows else "No case was checked."
-    return f"{text}\n\nErrors are the largest absolute differences from float64."
+    reference = "float32" if result["kernel"] == MODEL else "float64"
+    return f"{text}\n\nErrors are the largest absolute differences from {reference}."
 
 
 def _traffic(result: Result) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kernels.bench.cases import LADDER, STEMS
+from kernels.bench.cases import LADDER, MODEL, STEMS
 from sitebuild.exercises import FOLDER, exercises, read
 from sitebuild.labs import ROOT, imports_of
 from sitebuild.references import glossary, sources
@@ -21,7 +21,11 @@ FIGURES = sorted(
     path.stem for path in (ROOT / "sitebuild" / "figures").glob("*.py") if path.stem != "__init__"
 )
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
-KERNELS = sorted(p.stem for p in (ROOT / "docs" / "kernels").glob("*.md") if p.stem != "index")
+KERNELS = sorted(
+    path.stem
+    for path in (ROOT / "docs" / "kernels").glob("*.md")
+    if path.stem not in ("index", MODEL)
+)
 STEPS = "attention_ladder"  # a folder of kernels, whose page holds them against one another
 SINGLE = sorted(set(KERNELS) - {STEPS})
 BY_KERNEL = {
@@ -145,7 +149,7 @@ def test_the_benchmark_measures_exactly_the_kernels_that_have_a_page() -> None:
 def test_the_navigation_names_every_kernel_page_once_and_the_index_first() -> None:
     named = re.findall(r"^ +- kernels/(\w+)\.md$", text_of(ROOT / "mkdocs.yml"), re.M)
     assert named[0] == "index"
-    assert sorted(named[1:]) == KERNELS
+    assert sorted(named[1:]) == sorted([*KERNELS, MODEL])
 
 
 @pytest.mark.parametrize("stem", KERNELS)
@@ -178,6 +182,20 @@ def test_the_ladder_s_page_shows_each_step_or_what_it_changes_and_all_that_was_m
     assert parts == ["short", "speed", "evidence", "exactness"]
     assert f'print(provenance("{STEPS}"))' in page
     assert f"$ make bench STEM={STEPS}\n" in page
+
+
+def test_the_model_path_has_its_page_its_test_and_mutants() -> None:
+    page = text_of(ROOT / "docs" / "kernels" / f"{MODEL}.md")
+    shown = {m["file"] for m in INCLUDE.finditer(page)}
+    assert shown == {p.relative_to(ROOT).as_posix() for p in (ROOT / "kernels").glob(f"{MODEL}*")}
+    parts = ("answer", "speed", "amdahl", "launches", "memory")
+    assert [part for part in parts if f"{part}()" not in page] == []
+    assert set(re.findall(rf'print\((\w+)\("{MODEL}"\)\)', page)) == {
+        "exactness", "paths", "provenance"
+    }  # fmt: skip
+    assert f"$ make bench STEM={MODEL}\n" in page
+    assert (ROOT / "tests" / "kernels" / f"test_{MODEL}.py").is_file()
+    assert (ROOT / "tests" / "mutants" / "kernels" / f"{MODEL}.toml").is_file()
 
 
 @pytest.mark.parametrize("figure", sorted(BY_KERNEL))

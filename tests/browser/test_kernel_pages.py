@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from kernels.bench.cases import STEMS
+from kernels.bench.cases import JOBS, STEMS
 from sitebuild.labs import ROOT
 
 pytestmark = pytest.mark.xdist_group("site")
-PATHS = ["kernels/", *(f"kernels/{stem}/" for stem in STEMS)]
+PATHS = ["kernels/", *(f"kernels/{stem}/" for stem in JOBS)]
 PHONE = {"viewport": {"width": 390, "height": 844}, "color_scheme": "light"}
 DESKTOP = {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"}
 LONG = "kernels/flash_attention/"
