@@ -18,7 +18,7 @@ from transformers import (
     StaticCache,
 )
 
-from kernels import model_path, model_path_attention, model_path_models
+from kernels import model_path_attention, model_path_models
 from kernels.attention_path import HOPPER, PORTABLE
 from kernels.bench.launched import launched, peak_bytes
 from kernels.bench.timing import FLUSH_BYTES, CudaTimer
@@ -35,6 +35,7 @@ from kernels.model_path import (
     step_of,
 )
 from kernels.model_path_attention import FEW, course_attention, course_mask, kernel_of
+from kernels.model_path_stand_ins import absent_attention
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 needs_gpu = pytest.mark.skipif(DEVICE == "cpu", reason="needs a CUDA GPU")
@@ -356,15 +357,20 @@ def test_without_attention_every_layer_still_works_on_the_way_back() -> None:
     assert all(gradient.abs().sum() > 0 for gradient in found.values())
 
 
-def test_without_attention_the_queries_pass_through() -> None:
-    q, k, v = heads(3, 3, requires_grad=True)
-    out, _ = model_path.model_path_stand_ins.absent_attention(torch.nn.Module(), q, k, v)
+@pytest.mark.parametrize("name", MODELS)
+def test_without_attention_nothing_has_to_be_copied_before_or_after(name: str) -> None:
+    model = made(name)
+    q, k, v = (x.requires_grad_() for x in seen_by_attention(model, step_of(model, "train", 2, 9)))
+    out, _ = absent_attention(torch.nn.Module(), q, k, v)
     gradient = torch.randn_like(out)
     dq, dk, dv = torch.autograd.grad(out, (q, k, v), gradient)
-    assert torch.equal(out, q.transpose(1, 2))
+    assert out.is_contiguous()
+    assert out.shape == q.transpose(1, 2).shape
+    assert out.std() > 0.8
     assert torch.equal(dq, gradient.transpose(1, 2))
-    assert torch.equal(dk, dq[:, :2])
-    assert torch.equal(dv, dq[:, :2])
+    assert torch.equal(dk, dq[:, : k.shape[1]])
+    assert torch.equal(dv, dk)
+    assert {x.untyped_storage().data_ptr() for x in (dq, dk, dv)} == {gradient.data_ptr()}
 
 
 @pytest.mark.parametrize(
@@ -457,7 +463,7 @@ def test_on_a_gpu_every_step_is_as_exact_as_eager(
     model = made(name, torch.bfloat16)
     step = step_of(model, phase, 2, 1024)
     found = {}
-    for way in ("ours", "sdpa-cudnn", "sdpa-flash", "eager"):
+    for way in ("ours", "eager"):
         with attention(model, way):
             found[way] = {key: x.clone() for key, x in step().items()}
     exact = copy.deepcopy(model).double()
@@ -482,8 +488,7 @@ def test_on_a_gpu_the_profiler_sees_the_kernel_that_was_chosen(name: str) -> Non
     assert seen["names"][picked.kernel] == 2  # once a layer
     with attention(model, "none"):
         without = launched(step)
-    assert seen["kernels"] - without["kernels"] == 2  # no copy between layouts
-    assert seen["copies"] == without["copies"]
+    assert seen["copies"] == without["copies"]  # none between layouts
 
 
 @needs_gpu
