@@ -1,6 +1,6 @@
-"""Which forward kernel takes a case of attention, and why not the fastest one.
+"""Which kernel takes a case of attention, forward and backward, and why not the fastest one.
 
-The launcher asks the same function as tests, benchmark and pages, so that what is said about a
+The launchers ask the same functions as tests, benchmark and pages, so that what is said about a
 case and what runs cannot drift apart.
 """
 
@@ -10,8 +10,11 @@ import torch
 
 from kernels.attention_launch import tma_fits
 from kernels.flash_attention_hopper import on_hopper, shape_refusal
+from kernels.flash_attention_hopper_gradients import gradients_fit
 
 HOPPER, PORTABLE = "flash_attention_hopper_kernel", "flash_attention_kernel"
+HOPPER_GRADIENTS = "flash_attention_hopper_gradients_kernel"
+PORTABLE_GRADIENTS = "key_gradients_kernel"  # and that of the queries
 
 
 class Path(NamedTuple):
@@ -37,6 +40,21 @@ def forward_path(
     return Path(HOPPER)
 
 
+def gradients_path(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dout: torch.Tensor, window: int,
+    deterministic: bool,
+) -> Path:  # fmt: skip
+    """Return the kernel that computes gradients from what forward saved and dout."""
+    if not on_hopper(q.device):
+        return Path(PORTABLE_GRADIENTS, "not a Hopper GPU")
+    if not gradients_fit(q, k, v, dout, window):
+        reason = "float32, a window, a head dim outside 33 to 128, or a tensor not for TMA"
+        return Path(PORTABLE_GRADIENTS, reason)
+    if deterministic:
+        return Path(PORTABLE_GRADIENTS, "asked to repeat bit for bit")
+    return Path(HOPPER_GRADIENTS)
+
+
 def chosen(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -44,9 +62,16 @@ def chosen(
     causal: bool = False,
     window: int | None = None,
     scale: float | None = None,  # noqa: ARG001, takes what the launcher takes
+    deterministic: bool = True,
+    gradients: bool = False,
 ) -> Path:
-    """Return which kernel `flash_attention` runs for its own arguments, and why none faster."""
+    """Return which kernel `flash_attention` runs for its arguments, and why none faster.
+
+    With `gradients`, which one its backward runs, for a gradient that lies as the output does.
+    """
     out = torch.empty_like(q, device="meta")  # strides alone
+    if gradients:
+        return gradients_path(q, k, v, out, window or 0, deterministic)
     return forward_path(q, k, v, out, causal, window or 0)
 
 

@@ -11,10 +11,11 @@ import triton
 import triton.language as tl
 
 from kernels.attention_launch import config, heads_in_l2, operand, tma_fits
+from kernels.attention_path import HOPPER_GRADIENTS, gradients_path
 from kernels.attention_tiles import load_tile
 from kernels.flash_attention_backward_keys import key_gradients_kernel
 from kernels.flash_attention_backward_queries import query_gradients_kernel
-from kernels.flash_attention_hopper_gradients import backward_hopper, gradients_fit
+from kernels.flash_attention_hopper_gradients import backward_hopper
 
 
 # --8<-- [start:delta]
@@ -76,7 +77,7 @@ def flash_attention_backward(
         return dq.zero_(), dk.zero_(), dv.zero_()
     dout = torch.zeros_like(out) if dout is None else dout
     dout = dout if dout.stride(3) == 1 and tma_fits(dout) else dout.contiguous()
-    if not deterministic and gradients_fit(q, k, v, dout, window):
+    if gradients_path(q, k, v, dout, window, deterministic).kernel == HOPPER_GRADIENTS:
         return backward_hopper(dout, dlse, q, k, v, out, lse, causal, scale)
     delta = torch.empty_like(lse)
     tma = tma_fits(q, k, v, dout, out, dq, dk, dv)

@@ -103,7 +103,7 @@ def backward_hopper(
     dout: torch.Tensor, dlse: torch.Tensor | None, q: torch.Tensor, k: torch.Tensor,
     v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, causal: bool, scale: float,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
-    """Return dq, dk and dv; the arguments are checked, and `gradients_fit` says yes."""
+    """Return dq, dk and dv; the arguments are checked, `gradients_path` chose this."""
     (B, H, N_Q, D), (H_KV, N_K) = q.shape, k.shape[1:3]
     dq, dk, dv = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
     BLOCK_D = 64 if D <= 64 else 128

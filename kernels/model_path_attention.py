@@ -109,8 +109,13 @@ def course_attention(
     for name in REFUSED:
         if options.get(name) is not None and options[name] is not False:
             raise ValueError(f"{name} is given; allowed: a model without it")
-    attend = flash_decode if few_queries(query, key, value) else flash_attention
-    out, _ = attend(query, key, value, causal=True, scale=scaling)
+    if few_queries(query, key, value):
+        out, _ = flash_decode(query, key, value, causal=True, scale=scaling)
+    else:
+        repeat = torch.are_deterministic_algorithms_enabled()
+        out, _ = flash_attention(
+            query, key, value, causal=True, scale=scaling, deterministic=repeat
+        )
     return out.transpose(1, 2), None
 
 
@@ -120,11 +125,12 @@ def few_queries(query: Tensor, key: Tensor, value: Tensor) -> bool:
     return query.shape[2] <= FEW and not (wants_gradient and torch.is_grad_enabled())
 
 
-def kernel_of(query: Tensor, key: Tensor, value: Tensor) -> Path:
-    """Return which kernel `course_attention` runs, and why not a faster one."""
-    if few_queries(query, key, value):
+def kernel_of(query: Tensor, key: Tensor, value: Tensor, gradients: bool = False) -> Path:
+    """Return which kernel `course_attention` or its backward runs, and why not a faster one."""
+    if not gradients and few_queries(query, key, value):
         return Path("flash_decode_kernel")
-    return chosen(query, key, value, causal=True)
+    repeat = torch.are_deterministic_algorithms_enabled()
+    return chosen(query, key, value, causal=True, deterministic=repeat, gradients=gradients)
 
 
 # --8<-- [end:attention]

@@ -77,8 +77,9 @@ def _gated(
 ) -> dict[str, Run]:
     """Return a run for each implementation that passed the gate; the rest goes to `faults`."""
     inputs = inputs_of(case, module, machine.device)
-    if case.direction == "forward" and hasattr(module, "chosen"):
-        paths["ours"] = {"path": module.chosen(**inputs)._asdict()}
+    if hasattr(module, "chosen"):
+        which = {"deterministic": False, "gradients": case.direction == "backward"}
+        paths["ours"] = {"path": module.chosen(**inputs, **which)._asdict()}
     gradients = gradients_of(case, module, inputs)
     expected = exactness.expectations(case, module, inputs, gradients)
     runs: dict[str, Run] = {}

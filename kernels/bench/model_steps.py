@@ -55,6 +55,8 @@ def measure(case: Case, module: ModuleType, machine: Machine) -> Fields:
         seen = module.seen_by_attention(model, step)
         facts["ours"] |= {"path": module.kernel_of(*seen)._asdict()}
         backward = case.direction == "train"
+        if backward:
+            facts["ours"] |= {"gradients_path": module.kernel_of(*seen, True)._asdict()}
         names = [name for name in ALONE if name in timed]
         alone = {name: module.attention_alone(model, name, seen, backward) for name in names}
         graphs = _graphs(machine.timer, alone)  # else the host's time would be in short ones

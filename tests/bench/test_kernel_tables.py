@@ -124,8 +124,10 @@ def test_shows_which_kernel_ran_in_how_many_cases_and_why_none_faster(
         {"path": {"kernel": kernel, "reason": reason}}
         for kernel, reason in (("fast_kernel", ""), ("slow_kernel", "a window"))
     )
-    result["rows"] = [ours | fast, ours | slow, theirs, ours | fast]
+    backward = ours | slow | {"pass": "backward"}
+    result["rows"] = [ours | fast, ours | slow, theirs, ours | fast, backward]
     write(result_path(folder, STEM, "NVIDIA H200"), result)
     lines = lines_of(paths(STEM, folder))
-    assert "| `fast_kernel` | – | 2 |" in lines
-    assert "| `slow_kernel` | a window | 1 |" in lines
+    assert "| forward | `fast_kernel` | – | 2 |" in lines
+    assert "| forward | `slow_kernel` | a window | 1 |" in lines
+    assert "| backward | `slow_kernel` | a window | 1 |" in lines

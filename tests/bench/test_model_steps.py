@@ -112,6 +112,8 @@ def test_every_step_is_timed_with_its_peak_and_the_kernel_that_ran(result: dict[
     prompts = ["flash_attention_kernel"] * 2
     expected = [*prompts, "flash_decode_kernel", "flash_attention_kernel"]
     assert [row["path"]["kernel"] for row in ours] == expected
+    backward = [row["gradients_path"]["kernel"] for row in ours if "gradients_path" in row]
+    assert backward == ["key_gradients_kernel"]
     assert result["counters"] == "not counted"
 
 

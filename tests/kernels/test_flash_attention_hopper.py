@@ -9,7 +9,9 @@ import torch
 
 from kernels import attention_path, attention_reference
 from kernels import flash_attention as launcher
-from kernels.attention_path import HOPPER, PORTABLE, Path
+from kernels import flash_attention_backward as backward
+from kernels import flash_attention_hopper_gradients as hopper_gradients
+from kernels.attention_path import HOPPER, HOPPER_GRADIENTS, PORTABLE, PORTABLE_GRADIENTS, Path
 from kernels.flash_attention import chosen, flash_attention, inputs, reference
 from kernels.flash_attention_hopper import CONFIGS, schedule, shape_refusal
 
@@ -80,6 +82,7 @@ def test_the_schedule_of_causal_tiles_is_even() -> None:
 
 
 DIM, FEW = "a head dim outside 33 to 128", "fewer than 64 queries"
+NOT_FIT = "float32, a window, a head dim outside 33 to 128, or a tensor not for TMA"
 APART = "causal, and the keys do not outnumber the queries by a multiple of 64"
 
 
@@ -141,8 +144,38 @@ def test_the_kernel_that_runs_is_the_one_that_is_named(
     assert ran == [expected.kernel]
 
 
+GRADIENTS = [
+    (PATHS[0][0], False, Path(HOPPER_GRADIENTS)),
+    (PATHS[0][0], True, Path(PORTABLE_GRADIENTS, "asked to repeat bit for bit")),
+    (PATHS[2][0], False, Path(PORTABLE_GRADIENTS, NOT_FIT)),
+    (PATHS[3][0], False, Path(PORTABLE_GRADIENTS, NOT_FIT)),
+]
+
+
+@pytest.mark.parametrize(("arguments", "deterministic", "expected"), GRADIENTS)
+def test_the_backward_that_runs_is_the_one_that_is_named(
+    arguments: dict[str, Any], deterministic: bool, expected: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[str] = []
+    monkeypatch.setattr(attention_path, "on_hopper", lambda _device: True)
+    monkeypatch.setattr(hopper_gradients, "on_hopper", lambda _device: True)
+    for name in ("delta_kernel", "key_gradients_kernel", "query_gradients_kernel"):
+        monkeypatch.setattr(backward, name, Recorder(ran, name))
+    monkeypatch.setattr(backward, "backward_hopper", lambda *_: ran.append(HOPPER_GRADIENTS))
+    q, k, v = (arguments[name] for name in "qkv")
+    lse, window = q.new_zeros(q.shape[:3], dtype=torch.float32), arguments.get("window") or 0
+    options = arguments["causal"], window, 0.125, deterministic
+    backward.flash_attention_backward(q, None, q, k, v, q, lse, *options)
+    found = chosen(**arguments, deterministic=deterministic, gradients=True)
+    assert found == expected
+    assert expected.kernel in ran
+    assert (HOPPER_GRADIENTS in ran) == (expected.kernel == HOPPER_GRADIENTS)
+
+
 def test_elsewhere_the_kernel_for_every_gpu_runs_and_says_so() -> None:
     assert chosen(**PATHS[0][0]) == Path(PORTABLE, "not a Hopper GPU")
+    gradients = chosen(**PATHS[0][0], deterministic=False, gradients=True)
+    assert gradients == Path(PORTABLE_GRADIENTS, "not a Hopper GPU")
 
 
 def test_a_warpgroup_has_64_rows_of_each_tile() -> None:

@@ -19,7 +19,7 @@ from transformers import (
 )
 
 from kernels import model_path_attention, model_path_models
-from kernels.attention_path import HOPPER, PORTABLE
+from kernels.attention_path import HOPPER, PORTABLE, PORTABLE_GRADIENTS
 from kernels.bench.launched import launched, peak_bytes
 from kernels.bench.timing import FLUSH_BYTES, CudaTimer
 from kernels.model_path import (
@@ -183,6 +183,23 @@ def noting(real: Callable[..., Any], calls: list[Any]) -> Callable[..., Any]:
     return wrapper
 
 
+@pytest.mark.parametrize("asked", [False, True])
+def test_gradients_repeat_bit_for_bit_where_torch_is_asked_for_that(
+    asked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    met: list[bool] = []
+    real = model_path_attention.flash_attention
+
+    def note(*tensors: torch.Tensor, **options: Any) -> Any:
+        met.append(options["deterministic"])
+        return real(*tensors, **options)
+
+    monkeypatch.setattr(model_path_attention, "flash_attention", note)
+    monkeypatch.setattr(torch, "are_deterministic_algorithms_enabled", lambda: asked)
+    course_attention(torch.nn.Module(), *heads(2 * FEW, 2 * FEW), None)
+    assert met == [asked]
+
+
 def heads(N_Q: int, N_K: int, **options: Any) -> tuple[torch.Tensor, ...]:
     """q, k and v, with two query heads to a KV head."""
     sizes = ((1, 4, N_Q, 32), (1, 2, N_K, 32), (1, 2, N_K, 32))
@@ -194,6 +211,7 @@ def test_which_kernel_runs_is_told_as_it_is_chosen() -> None:
     assert kernel_of(*heads(FEW, FEW)).kernel == "flash_decode_kernel"
     assert kernel_of(*heads(FEW + 1, 99)) == (PORTABLE, kernel_of(*heads(FEW + 1, 99)).reason)
     assert kernel_of(*heads(FEW + 1, 99)).reason != ""
+    assert kernel_of(*heads(1, 1), gradients=True).kernel == PORTABLE_GRADIENTS
 
 
 def test_a_few_queries_with_a_gradient_go_where_there_is_a_backward() -> None:
