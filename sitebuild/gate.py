@@ -19,7 +19,7 @@ from typing import Any
 from mkdocs.exceptions import PluginError
 from mkdocs.plugins import event_priority
 
-from sitebuild import page_faults, unchanged
+from sitebuild import page_faults, page_imports, topics, unchanged
 from sitebuild.finish import finish
 from sitebuild.guard import guard_blocks
 from sitebuild.notebooks import digest, guard_kernels
@@ -50,6 +50,7 @@ def on_startup(command: str, **_: Any) -> None:
     atexit.register(_fail_if_unfinished)
     guard_blocks()
     unchanged.is_served = command == "serve"
+    page_imports.begin()
 
 
 def on_pre_build(**_: Any) -> None:
@@ -70,8 +71,15 @@ def _fail_if_unfinished() -> None:
 unfinished: list[bool] = []
 
 
+def on_build_error(**_: Any) -> None:
+    """End the limit and the wait for the end: the error that came says why the build stopped."""
+    _limit(0)
+    unfinished.clear()
+
+
 def on_files(files: Any, **_: Any) -> Any:
-    unchanged.begin(file.src_uri for file in files)
+    if unchanged.begin(file.src_uri for file in files):
+        page_imports.forget()
     return files
 
 
@@ -91,8 +99,12 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
             )
     if MERMAID_FENCE.search(markdown):
         page_faults.report("has a mermaid diagram, which nothing here draws; use an SVG figure")
+    if page.file.src_uri.startswith("lessons/"):
+        page_faults.report_refusal(topics.front_matter, Path(page.file.src_uri).stem)
     if page.file.src_uri.endswith(".md"):
         unchanged.take_or_keep(page, markdown)
+    if unchanged.is_served:
+        page_faults.show_failure(page)
     return markdown
 
 

@@ -23,14 +23,16 @@ sources = ""  # the digest of what all pages of this build rest on
 kept: dict[str, tuple[str, dict[str, Any]]] = {}  # page -> what it rested on, what came of it
 
 
-def begin(pages: Iterable[str]) -> None:
-    """Look at what all pages rest on, by the times of its files; once a build."""
+def begin(pages: Iterable[str]) -> bool:
+    """Look at what all pages rest on, by the times of its files; return whether it changed."""
     global sources
+    before = sources
     if is_served:
         files = [ROOT / name for name in (*FILES, *LINKED_BY_ALL)]
         files += [p for d in FOLDERS for p in (ROOT / d).rglob("*") if p.suffix != ".pyc"]
         stamps = [(str(path), path.stat().st_mtime_ns) for path in files if path.is_file()]
         sources = _digest(repr((sorted(stamps), sorted(pages))))
+    return sources != before
 
 
 def take_or_keep(page: Any, markdown: str) -> None:

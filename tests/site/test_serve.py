@@ -87,3 +87,29 @@ def test_shows_an_edit_and_an_error_and_survives_it(server: Server) -> None:
     server.replace(LAB, BROKEN, GUARD)
     assert "Fusion, edited" in server.wait_until(lambda page: "fails the build" not in page)
     assert server.process.poll() is None
+
+
+def test_a_section_that_is_missing_shows_on_its_page_and_the_others_go_on(server: Server) -> None:
+    server.wait_until(bool)
+    server.replace(PAGE, "waves.py:", "waves.py:no_such_")
+    page = server.wait_until(lambda page: "This page fails the build" in page)
+    assert "SnippetMissingError: Snippet section 'no_such_" in page
+    assert "<h1" in server.page("lessons/hbm_traffic/")
+    server.replace(PAGE, "waves.py:no_such_", "waves.py:")
+    server.wait_until(lambda page: page and "fails the build" not in page)
+
+
+def test_a_wrong_level_shows_on_the_lesson_itself(server: Server) -> None:
+    server.wait_until(bool)
+    server.replace(PAGE, "level: ", "level: no")
+    page = server.wait_until(lambda page: "This page fails the build" in page)
+    assert "lessons/roofline.md has level: 'no" in page
+
+
+def test_code_that_a_page_imports_is_read_again(server: Server) -> None:
+    server.wait_until(bool)
+    server.replace("sitebuild/measured/hbm_traffic.py", '("Time, ms"', '("Time as edited, ms"')
+    deadline = time.monotonic() + PATIENCE_S
+    while "Time as edited, ms" not in server.page("lessons/hbm_traffic/"):
+        assert time.monotonic() < deadline, server.log.read_text()
+        time.sleep(0.2)
