@@ -77,7 +77,7 @@ def overview(folder: Path = RESULTS) -> str:
     if not rows:
         return ABSENT
     head = ("Kernel", "Device", "Cases", "Of the ceiling", "Over the best peer", "Largest case")
-    return framed(table(head, rows))
+    return framed(table(head, rows).replace(" --: |\n", " :-- |\n"))  # a case is text
 
 
 def _answer(result: Result) -> str:
