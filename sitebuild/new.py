@@ -118,6 +118,10 @@ def main() -> int:
     print("\n".join(path.relative_to(ROOT).as_posix() for path in made))
     print(f"\nIts place among the other {kind}s is its line in mkdocs.yml. What is left to fill:")
     print("  .venv/bin/python -m pytest -q tests/test_layout.py")
+    if kind == "kernel":
+        print("By hand, in the same place of the order:")
+        print(f'  kernels/bench/cases.py    "{stem}" in STEMS')
+        print(f"  docs/kernels/index.md     | [Its name]({stem}.md) | What it teaches. |")
     return 0
 
 

@@ -152,6 +152,13 @@ def test_the_navigation_names_every_kernel_page_once_and_the_index_first() -> No
     assert sorted(named[1:]) == sorted([*KERNELS, MODEL])
 
 
+def test_the_table_of_the_kernels_is_in_the_order_of_the_navigation() -> None:
+    named = re.findall(r"^ +- kernels/(\w+)\.md$", text_of(ROOT / "mkdocs.yml"), re.M)
+    index = text_of(ROOT / "docs" / "kernels" / "index.md")
+    rows = re.findall(r"^\| \[.+\]\((\w+)\.md\) \| .+ \|$", index, re.M)
+    assert rows == [stem for stem in named if stem not in ("index", MODEL)]
+
+
 @pytest.mark.parametrize("stem", KERNELS)
 def test_a_kernel_page_has_its_kernel_and_the_kernel_its_test_and_mutants(stem: str) -> None:
     sources = [ROOT / "kernels" / f"{stem}.py", *(ROOT / "kernels" / stem).glob("step1_*.py")]
