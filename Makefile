@@ -64,7 +64,7 @@ test: .venv/.test engine browser-setup ## Install all that the tests need, then 
 fix: .venv/.test ## Sort imports, format, mend what can be mended by itself
 	@$(PY) -m ruff check --fix . && $(PY) -m ruff format .
 
-check: .venv/.test ## Lint, types, spelling, links, workflows, labs, strict build: minutes
+check: .venv/.test ## Lint, types, spelling, links, workflows, labs, exercises, strict build
 	@$(PY) -m ruff check . && $(PY) -m ruff format --check .
 	@$(PY) -m mypy
 	@$(PY) -m codespell_lib docs snippets kernels sitebuild tests .github $(wildcard *.md)
@@ -73,7 +73,7 @@ check: .venv/.test ## Lint, types, spelling, links, workflows, labs, strict buil
 	@$(SCHEMA)github-workflows .github/workflows/*.yml
 	@$(SCHEMA)dependabot .github/dependabot.yml
 	@$(SCHEMA)github-issue-forms .github/ISSUE_TEMPLATE/wrong_number.yml
-	@$(PY) -m pytest -q -n 2 tests/snippets tests/test_*.py
+	@$(PY) -m pytest -q -n 2 tests/snippets tests/practice tests/bench/test_cases.py tests/test_*.py
 	@$(MAKE) --no-print-directory site
 
 ci: ## What runs on every commit: check, then test
@@ -83,7 +83,7 @@ ci: ## What runs on every commit: check, then test
 audit: .venv/.upkeep ## Hold the locked versions against the database of known vulnerabilities
 	@$(PY) -m sitebuild.audit $(UNREACHABLE)
 
-hooks: .venv/.upkeep ## Run check's tools on the changed files of every commit
+hooks: .venv/.test .venv/.upkeep ## Run check's tools on the changed files of every commit
 	@$(PY) -m pre_commit install
 
 mutants: .venv/.test ## Break what is tested and see its tests fail: all, or STEM=roofline

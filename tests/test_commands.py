@@ -37,6 +37,19 @@ def test_the_commit_hook_runs_each_checker_of_make_check(checker: str) -> None:
     assert [hook["id"] for hook in HOOKS if checker in hook["entry"]] != []
 
 
+def test_the_commit_hook_is_installed_with_the_tools_that_it_runs() -> None:
+    assert re.search(r"^check:(.*) ##", MAKEFILE, re.M)[1].split() == [".venv/.test"]
+    needed = re.search(r"^hooks:(.*) ##", MAKEFILE, re.M)[1].split()
+    assert needed == [".venv/.test", ".venv/.upkeep"]
+
+
+@pytest.mark.parametrize(
+    "folder", ["tests/snippets", "tests/practice", "tests/bench/test_cases.py"]
+)
+def test_make_check_tests_what_a_lesson_is_made_of(folder: str) -> None:
+    assert folder in recipe("check").split()
+
+
 def test_the_commit_hook_rewrites_no_markdown() -> None:
     writing = [hook for hook in HOOKS if re.search(r"\bformat\b|--fix|\bfmt\b", hook["entry"])]
     assert {kind for hook in writing for kind in hook["types_or"]} == {"python", "pyi"}
