@@ -37,7 +37,8 @@ def test_the_start_is_valid_and_shows_nothing_of_the_markers(stem: str) -> None:
     parts = read(stem)
     ast.parse(parts.skeleton)
     lines = (parts.skeleton + parts.solution).splitlines()
-    assert [line for line in lines if len(line) > WIDTH] == []
+    long = [line for line in lines if len(line) > WIDTH]
+    assert long == [], f"longer than {WIDTH} characters in snippets/practice/{stem}.py"
     assert [line for line in lines if re.search(r"# (solution|instead|end|check)$", line)] == []
 
 
