@@ -40,6 +40,8 @@ FENCE = re.compile(r"^( *)```.*?^\1```$", re.M | re.S)
 FOLD = re.compile(r"^\?\?\? .*\n(?:(?: {4}.*)?\n)*|<div class=\"optional\"[\s\S]*?</div>", re.M)
 EXERCISE = re.compile(r'^print\(exercise\("(\w+)"\)\)$', re.M)
 EXCERPT = re.compile(r'^ +print\(excerpt\("([\w.]+)", .+\)\)$', re.M)
+COUNTS = "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+NUMBERED_LESSON = re.compile(rf"\blessons? \d+\b|\b(?:{COUNTS}|\d+) lessons\b", re.I)
 HEADINGS = (
     "Key points",
     "Where it helps and where it breaks",
@@ -108,6 +110,24 @@ def duplicates(items: list[str]) -> set[str]:
 
 def test_the_navigation_names_every_lesson_once() -> None:
     assert sorted(lessons()) == LESSONS
+
+
+@pytest.mark.parametrize("page", [*PAGES, *ROOT.glob("*.md")], ids=lambda path: path.stem)
+def test_no_prose_counts_the_lessons_or_names_one_by_its_number(page: Path) -> None:
+    found = NUMBERED_LESSON.findall(FENCE.sub("", text_of(page)))
+    assert found == [], "goes wrong when a lesson comes or moves: name the lesson"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("As [Lesson 3](x.md) has it, in lessons 4 and 5.", ["Lesson 3", "lessons 4"]),
+        ("A course in eight lessons, all 12 lessons.", ["eight lessons", "12 lessons"]),
+        ("The first lesson; a lesson of 8 minutes; the lessons on tiles.", []),
+    ],
+)
+def test_a_number_of_a_lesson_is_found(text: str, found: list[str]) -> None:
+    assert NUMBERED_LESSON.findall(text) == found
 
 
 @pytest.mark.parametrize("stem", LESSONS)

@@ -90,7 +90,7 @@ def test_a_lesson_holds_the_values_it_must(site, stem: str, values: list[str]) -
     assert [value for value in values if value not in shown] == []
 
 
-def test_the_measured_column_of_lesson_3_is_what_the_counters_saw(site) -> None:
+def test_the_measured_column_of_hbm_traffic_is_what_the_counters_saw(site) -> None:
     shown = text_of(lesson_html(site.folder, "hbm_traffic"))
     rows = [row for row in counters("flash_attention") if row.direction == "forward"]
     measured = [f"{(row.read + row.written) / 1e6:.2f}" for row in rows] or ["not captured yet"]
