@@ -55,8 +55,8 @@ zensical: .venv/.test ## Build the same site with Zensical into site.zensical/
 lab: .venv/.docs ## Run one lab: make lab STEM=online_softmax
 	@$(PY) -m snippets.$(STEM)
 
-new: .venv/.docs ## Start a lesson or a kernel: make new KIND=lesson STEM=tile_sizes
-	@$(PY) -m sitebuild.new "$(KIND)" "$(ASKED)"
+new: .venv/.docs ## Start a lesson or a kernel: make new KIND=lesson STEM=tile_sizes EXERCISE=best_tile
+	@$(PY) -m sitebuild.new "$(KIND)" "$(ASKED)" "$(EXERCISE)"
 
 test: .venv/.test engine browser-setup ## Install all that the tests need, then run all tests
 	@$(PY) -m pytest -n 2 --dist loadgroup
@@ -98,8 +98,8 @@ stale: .venv/.docs ## List the captured results whose kernel has changed since
 measure: .venv/.docs ## Time cold, warm and no-execution builds side by side
 	@$(PY) -m sitebuild.measure
 
-show: ## List every file of one stem: make show STEM=online_softmax
-	@git ls-files --cached --others --exclude-standard | grep -F "$(STEM)" || { echo "No file has $(STEM) in its path"; exit 1; }
+show: .venv/.docs ## List every file of a stem, or of a lesson: make show STEM=online_softmax
+	@$(PY) -m sitebuild.parts "$(STEM)"
 
 lock: .venv/.upkeep ## Resolve the dependency groups of pyproject.toml into requirements/*.txt
 	@for group in docs test npm upkeep; do $(PY) -m uv pip compile --quiet --universal --python-version 3.11 \

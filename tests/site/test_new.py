@@ -47,18 +47,21 @@ def whole(copy: Path) -> Path:
 
 
 def test_a_lesson_runs_passes_builds_and_lists_what_is_left(whole: Path) -> None:
-    made = [path.relative_to(whole).as_posix() for path in create("lesson", "no_lesson", whole)]
+    made = [
+        path.relative_to(whole).as_posix()
+        for path in create("lesson", "no_lesson", whole, "no_exercise")
+    ]
     assert made == [
         "docs/lessons/no_lesson.md",
         "snippets/no_lesson.py",
         "tests/snippets/test_no_lesson.py",
         "tests/mutants/snippets/no_lesson.toml",
-        "snippets/practice/no_lesson_exercise.py",
-        "tests/practice/test_no_lesson_exercise.py",
-        "tests/mutants/practice/no_lesson_exercise.toml",
+        "snippets/practice/no_exercise.py",
+        "tests/practice/test_no_exercise.py",
+        "tests/mutants/practice/no_exercise.toml",
         "mkdocs.yml",
     ]
-    status, output = run(whole, "tests.mutants.run", "no_lesson", "no_lesson_exercise")
+    status, output = run(whole, "tests.mutants.run", "no_lesson")
     assert status == 0, output
     assert "all 6 6 0" in " ".join(output.split())
     status, output = run(whole, "pytest", "-q", "tests/practice/test_exercises.py")
@@ -128,18 +131,36 @@ def test_what_cannot_be_made_is_refused_and_nothing_is_written(
 ) -> None:
     before = snapshot(small)
     with pytest.raises(RefusedError, match=re.escape(message)):
-        create(kind, stem, small)
+        create(kind, stem, small, "answers")
     assert snapshot(small) == before
 
 
 @pytest.mark.parametrize(
-    "taken", [to.format(stem="tiles") for to in [*FILES["lesson"].values()]], ids=str
+    ("exercise", "message"),
+    [
+        ("", "EXERCISE is ''; allowed: a noun in lower case"),
+        ("Best", "EXERCISE is 'Best'; allowed: a noun in lower case"),
+        ("statistics", "EXERCISE is 'statistics', which would hide the Python module"),
+        ("tiles", "EXERCISE is 'tiles', as STEM is; a name leads to one thing"),
+    ],
+)
+def test_a_lesson_needs_a_name_for_its_exercise(small: Path, exercise: str, message: str) -> None:
+    before = snapshot(small)
+    with pytest.raises(RefusedError, match=re.escape(message)):
+        create("lesson", "tiles", small, exercise)
+    assert snapshot(small) == before
+
+
+@pytest.mark.parametrize(
+    "taken",
+    [to.format(stem="tiles", exercise="answers") for to in [*FILES["lesson"].values()]],
+    ids=str,
 )
 def test_a_file_that_is_there_is_named_and_kept(small: Path, taken: str) -> None:
     (small / taken).write_text("mine")
     before = snapshot(small)
     with pytest.raises(RefusedError, match=f"tiles is taken: {re.escape(taken)}"):
-        create("lesson", "tiles", small)
+        create("lesson", "tiles", small, "answers")
     assert snapshot(small) == before
 
 
@@ -147,14 +168,14 @@ def test_a_write_that_fails_takes_back_the_others(small: Path) -> None:
     shutil.rmtree(small / "tests" / "mutants" / "snippets")
     before = snapshot(small)
     with pytest.raises(FileNotFoundError):
-        create("lesson", "tiles", small)
+        create("lesson", "tiles", small, "answers")
     assert snapshot(small) == before
 
 
 @pytest.mark.parametrize("stem", ["a_stem", "z_stem"])
 @pytest.mark.parametrize("kind", FILES)
 def test_what_is_made_has_nothing_to_lint(small: Path, kind: str, stem: str) -> None:
-    create(kind, stem, small)
+    create(kind, stem, small, f"{stem}_exercise")
     [
         (small / name / "__init__.py").touch()
         for name in ("snippets", "kernels", "snippets/practice")
