@@ -21,9 +21,18 @@ def parts(stem: str, root: Path = ROOT) -> list[str]:
 
 
 def files(stem: str, tracked: list[str]) -> list[str]:
-    """Return the files that have a part of the stem in their name or that of a folder."""
-    names = {name for part in parts(stem) for name in (part, f"test_{part}")}
-    return [file for file in tracked if names & {step.split(".")[0] for step in file.split("/")}]
+    """Return the files that are named for the stem, or for a part of it among labs and exercises.
+
+    A folder's name counts too.
+    """
+    own, *others = parts(stem)
+
+    def is_named(file: str) -> bool:
+        steps = {step.split(".")[0].removeprefix("test_") for step in file.split("/")}
+        of_labs = bool(steps & {"snippets", "practice"})
+        return own in steps or (of_labs and bool(steps & set(others)))
+
+    return [file for file in tracked if is_named(file)]
 
 
 def main() -> int:

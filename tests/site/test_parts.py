@@ -15,6 +15,7 @@ TRACKED = [
     "tests/mutants/snippets/waves.toml",
     "snippets/banks.py",
     "docs/kernels/microwaves.md",
+    "kernels/bench/waves.py",
 ]
 
 
@@ -26,7 +27,8 @@ def test_a_lesson_has_its_labs_and_exercises() -> None:
 
 def test_another_stem_has_itself() -> None:
     assert parts("rms_norm") == ["rms_norm"]
-    assert files("waves", TRACKED) == ["snippets/waves.py", "tests/mutants/snippets/waves.toml"]
+    own = ["snippets/waves.py", "tests/mutants/snippets/waves.toml", "kernels/bench/waves.py"]
+    assert files("waves", TRACKED) == own
 
 
 def test_a_name_that_no_file_has_is_said() -> None:
