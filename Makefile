@@ -13,6 +13,8 @@ STEM ?= online_softmax
 # the stem that was asked for, and not the one that stands in as an example
 ASKED = $(if $(filter file,$(origin STEM)),,$(STEM))
 
+LABS = $(sort $(filter-out __init__,$(patsubst snippets/%.py,%,$(wildcard snippets/*.py))))
+
 PY = .venv/bin/python
 PIP = $(PY) -m pip install --quiet --disable-pip-version-check
 BUILD = $(PY) -m mkdocs build --strict
@@ -32,9 +34,9 @@ engine: .venv/.docs ## Fetch the Python that runs labs in the page; serve, site 
 	@$(PY) -m sitebuild.engine
 
 serve: .venv/.docs engine ## Build the site, serve it and rebuild on every edit (PORT=8000)
-	@echo "The site will be at http://127.0.0.1:$(PORT)/ ; stop with Ctrl-C"
 	@$(PY) -c "import socket; socket.create_server(('127.0.0.1', $(PORT)))" 2>/dev/null || \
 		{ echo "Port $(PORT) is in use; try: make serve PORT=8001"; exit 1; }
+	@echo "The site will be at http://127.0.0.1:$(PORT)/ ; stop with Ctrl-C"
 	@$(PY) -m mkdocs serve --dev-addr 127.0.0.1:$(PORT)
 
 site: .venv/.docs engine ## Build the site into site/; any fault leaves the old one in place
@@ -53,6 +55,7 @@ zensical: .venv/.test ## Build the same site with Zensical into site.zensical/
 	@$(PY) -m sitebuild.site_faults site.zensical
 
 lab: .venv/.docs ## Run one lab: make lab STEM=online_softmax
+	@test -f "snippets/$(STEM).py" || { echo "No lab is named $(STEM); there are:" $(LABS); exit 1; }
 	@$(PY) -m snippets.$(STEM)
 
 new: .venv/.docs ## Start a lesson or a kernel: make new KIND=lesson STEM=tile_sizes EXERCISE=best_tile

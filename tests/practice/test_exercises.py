@@ -173,6 +173,12 @@ def test_a_part_that_is_missing_is_named_with_the_file(
     assert str(raised.value).startswith("form.py needs ")
 
 
+def test_a_misspelt_exercise_is_told_which_there_are() -> None:
+    told = f"no exercise is named 'warp_in_flight'; there are {', '.join(STEMS)}"
+    with pytest.raises(ValueError, match=re.escape(told)):
+        exercise("warp_in_flight")
+
+
 def test_hints_fold_open_one_inside_another() -> None:
     hints, shown = read("warps_in_flight").hints, exercise("warps_in_flight")
     folds = re.findall(r'^( *)\?\?\? \w+ "(.+)"$', shown, re.M)

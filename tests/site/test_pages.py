@@ -116,6 +116,14 @@ def test_a_lesson_leads_back_to_the_library_and_on_to_the_next(site) -> None:
     assert [lesson_html(site.folder, s).count(BACK) for s in stems] == [1] * len(stems)
 
 
+def test_an_address_that_is_none_leads_to_the_library_and_the_search(site) -> None:
+    html = (site.folder / "404.html").read_text("utf-8")
+    shown = text_of(html.split("<article")[1].split("</article>")[0])
+    assert "This page does not exist" in shown
+    assert "the search at the top" in shown
+    assert re.search(r'<a href="?(?:/course)?/?\.?"?>topic library</a>', html)
+
+
 def test_every_page_is_reachable_and_no_link_or_anchor_is_broken(site) -> None:
     every = pages(site.folder)
     parsed = {name: Links(html) for name, html in every.items()}
