@@ -13,6 +13,8 @@ STEM ?= online_softmax
 # the stem that was asked for, and not the one that stands in as an example
 ASKED = $(if $(filter file,$(origin STEM)),,$(STEM))
 
+LABS = $(sort $(filter-out __init__,$(patsubst snippets/%.py,%,$(wildcard snippets/*.py))))
+
 PY = .venv/bin/python
 PIP = $(PY) -m pip install --quiet --disable-pip-version-check
 BUILD = $(PY) -m mkdocs build --strict
@@ -32,9 +34,9 @@ engine: .venv/.docs ## Fetch the Python that runs labs in the page; serve, site 
 	@$(PY) -m sitebuild.engine
 
 serve: .venv/.docs engine ## Build the site, serve it and rebuild on every edit (PORT=8000)
-	@echo "The site will be at http://127.0.0.1:$(PORT)/ ; stop with Ctrl-C"
 	@$(PY) -c "import socket; socket.create_server(('127.0.0.1', $(PORT)))" 2>/dev/null || \
 		{ echo "Port $(PORT) is in use; try: make serve PORT=8001"; exit 1; }
+	@echo "The site will be at http://127.0.0.1:$(PORT)/ ; stop with Ctrl-C"
 	@$(PY) -m mkdocs serve --dev-addr 127.0.0.1:$(PORT)
 
 site: .venv/.docs engine ## Build the site into site/; any fault leaves the old one in place
@@ -53,10 +55,11 @@ zensical: .venv/.test ## Build the same site with Zensical into site.zensical/
 	@$(PY) -m sitebuild.site_faults site.zensical
 
 lab: .venv/.docs ## Run one lab: make lab STEM=online_softmax
+	@test -f "snippets/$(STEM).py" || { echo "No lab is named $(STEM); there are:" $(LABS); exit 1; }
 	@$(PY) -m snippets.$(STEM)
 
-new: .venv/.docs ## Start a lesson or a kernel: make new KIND=lesson STEM=tile_sizes
-	@$(PY) -m sitebuild.new "$(KIND)" "$(ASKED)"
+new: .venv/.docs ## Start a lesson or a kernel: make new KIND=lesson STEM=tile_sizes EXERCISE=best_tile
+	@$(PY) -m sitebuild.new "$(KIND)" "$(ASKED)" "$(EXERCISE)"
 
 test: .venv/.test engine browser-setup ## Install all that the tests need, then run all tests
 	@$(PY) -m pytest -n 2 --dist loadgroup
@@ -64,7 +67,7 @@ test: .venv/.test engine browser-setup ## Install all that the tests need, then 
 fix: .venv/.test ## Sort imports, format, mend what can be mended by itself
 	@$(PY) -m ruff check --fix . && $(PY) -m ruff format .
 
-check: .venv/.test ## Lint, types, spelling, links, workflows, labs, strict build: minutes
+check: .venv/.test ## Lint, types, spelling, links, workflows, labs, exercises, strict build
 	@$(PY) -m ruff check . && $(PY) -m ruff format --check .
 	@$(PY) -m mypy
 	@$(PY) -m codespell_lib docs snippets kernels sitebuild tests .github $(wildcard *.md)
@@ -73,7 +76,7 @@ check: .venv/.test ## Lint, types, spelling, links, workflows, labs, strict buil
 	@$(SCHEMA)github-workflows .github/workflows/*.yml
 	@$(SCHEMA)dependabot .github/dependabot.yml
 	@$(SCHEMA)github-issue-forms .github/ISSUE_TEMPLATE/wrong_number.yml
-	@$(PY) -m pytest -q -n 2 tests/snippets tests/test_*.py
+	@$(PY) -m pytest -q -n 2 tests/snippets tests/practice tests/bench/test_cases.py tests/test_*.py
 	@$(MAKE) --no-print-directory site
 
 ci: ## What runs on every commit: check, then test
@@ -83,7 +86,7 @@ ci: ## What runs on every commit: check, then test
 audit: .venv/.upkeep ## Hold the locked versions against the database of known vulnerabilities
 	@$(PY) -m sitebuild.audit $(UNREACHABLE)
 
-hooks: .venv/.upkeep ## Run check's tools on the changed files of every commit
+hooks: .venv/.test .venv/.upkeep ## Run check's tools on the changed files of every commit
 	@$(PY) -m pre_commit install
 
 mutants: .venv/.test ## Break what is tested and see its tests fail: all, or STEM=roofline
@@ -98,8 +101,8 @@ stale: .venv/.docs ## List the captured results whose kernel has changed since
 measure: .venv/.docs ## Time cold, warm and no-execution builds side by side
 	@$(PY) -m sitebuild.measure
 
-show: ## List every file of one stem: make show STEM=online_softmax
-	@git ls-files --cached --others --exclude-standard | grep -F "$(STEM)" || { echo "No file has $(STEM) in its path"; exit 1; }
+show: .venv/.docs ## List every file of a stem, or of a lesson: make show STEM=online_softmax
+	@$(PY) -m sitebuild.parts "$(STEM)"
 
 lock: .venv/.upkeep ## Resolve the dependency groups of pyproject.toml into requirements/*.txt
 	@for group in docs test npm upkeep; do $(PY) -m uv pip compile --quiet --universal --python-version 3.11 \

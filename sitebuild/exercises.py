@@ -47,9 +47,12 @@ def read(stem: str) -> Exercise:
     Raises
     ------
     ValueError
-        If a part is missing, naming the file and the part.
+        If there is no such exercise, naming those there are, or if a part is missing, naming the
+        file and the part.
     """
     path = FOLDER / f"{stem}.py"
+    if not path.is_file():
+        raise ValueError(f"no exercise is named {stem!r}; there are {', '.join(exercises())}")
     source = path.read_text("utf-8")
     tree = ast.parse(source)
     paragraphs = (ast.get_docstring(tree) or "").split("\n\n")

@@ -9,6 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from kernels.bench import cases
 from kernels.bench.rates import data_sheet, gb_per_s, peak_flops, tflop_per_s
 from kernels.bench.schema import read
 from kernels.bench.stale import is_stale
@@ -17,7 +18,8 @@ from kernels.bench.store import slug
 RESULTS = Path(__file__).resolve().parent.parent / "kernels" / "results"
 ABSENT = "Not captured yet."
 STALE = "Stale: the kernel's code has changed since this was measured."
-STEMS = ("softmax", "rms_norm", "matmul", "flash_attention", "flash_decode")
+# the ladder has a page of another kind
+STEMS = tuple(stem for stem in cases.STEMS if stem != "attention_ladder")
 # their rate is TFLOP/s, that of the others GB/s
 BY_FLOP = ("matmul", "flash_attention", "attention_ladder")
 LAUNCH_BOUND_US = 10.0
@@ -105,7 +107,7 @@ def reading_order(row: Row) -> tuple[int, ...]:
         group = shape["H"] // max(1, shape["H_KV"])
         options = int(shape["causal"]), shape["D"], group, shape["H"]
         return *options, shape["N_K"], shape["B"]
-    return -row["model_bytes"].bit_length(), shape["N"], shape["M"], shape.get("K", 0)
+    return -row["model_bytes"].bit_length(), *(shape.get(size, 0) for size in ("N", "M", "K"))
 
 
 def rates(row: Row, by_flop: bool) -> tuple[float, float, float]:

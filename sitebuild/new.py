@@ -1,5 +1,6 @@
-"""Start a lesson or a kernel from templates: `make new KIND=lesson STEM=tile_sizes`.
+"""Start a lesson or a kernel from templates: `make new KIND=kernel STEM=tile_copy`.
 
+A lesson takes the name of its exercise as well: `KIND=lesson STEM=tile_sizes EXERCISE=best_tile`.
 Everything is made or nothing: what exists is never overwritten, and a write that fails takes back
 those before it. What is made runs and passes its tests; `tests/test_layout.py` then lists what is
 left to fill.
@@ -20,9 +21,9 @@ FILES = {
         "lab.py": "snippets/{stem}.py",
         "test.py": "tests/snippets/test_{stem}.py",
         "mutants.toml": "tests/mutants/snippets/{stem}.toml",
-        "exercise.py": "snippets/practice/{stem}_exercise.py",
-        "exercise_test.py": "tests/practice/test_{stem}_exercise.py",
-        "exercise_mutants.toml": "tests/mutants/practice/{stem}_exercise.toml",
+        "exercise.py": "snippets/practice/{exercise}.py",
+        "exercise_test.py": "tests/practice/test_{exercise}.py",
+        "exercise_mutants.toml": "tests/mutants/practice/{exercise}.toml",
     },
     "kernel": {
         "page.md": "docs/kernels/{stem}.md",
@@ -39,18 +40,21 @@ class RefusedError(ValueError):
     """Nothing was made. The message says what came and what is allowed."""
 
 
-def create(kind: str, stem: str, root: Path = ROOT) -> list[Path]:
+def create(kind: str, stem: str, root: Path = ROOT, exercise: str = "") -> list[Path]:
     """Write the files of a new lesson or kernel and its line in `nav`; return what was written.
 
     Raises
     ------
     RefusedError
-        If the kind is unknown, the stem is no fit name, or one of the files is there already.
+        If the kind is unknown, a name is not fit or missing, or one of the files is there already.
     OSError
         If a file cannot be written; then none is.
     """
-    _check(kind, stem)
-    contents = {root / to.format(stem=stem): _text(kind, name, stem) for name, to in _files(kind)}
+    _check(kind, stem, exercise)
+    contents = {
+        root / to.format(stem=stem, exercise=exercise): _text(kind, name, stem, exercise)
+        for name, to in FILES[kind].items()
+    }
     if found := [path.relative_to(root).as_posix() for path in contents if path.exists()]:
         raise RefusedError(f"{stem} is taken: {', '.join(found)}")
     config = root / "mkdocs.yml"
@@ -79,24 +83,28 @@ def with_line_in_nav(config: str, section: str, stem: str) -> str:
     return "".join(lines)
 
 
-def _check(kind: str, stem: str) -> None:
+def _check(kind: str, stem: str, exercise: str) -> None:
     if kind not in FILES:
         raise RefusedError(f"KIND is {kind!r}; allowed: {', '.join(FILES)}")
-    if not STEM.fullmatch(stem) or keyword.iskeyword(stem):
-        raise RefusedError(
-            f"STEM is {stem!r}; allowed: a noun in lower case, words joined by one underscore, "
-            "such as tile_sizes"
-        )
-    if importlib.util.find_spec(stem) is not None:
-        raise RefusedError(f"STEM is {stem!r}, which would hide the Python module of that name")
+    asked = {"STEM": (stem, "tile_sizes")}
+    if kind == "lesson":
+        asked["EXERCISE"] = (exercise, "best_tile")
+    for what, (name, example) in asked.items():
+        if not STEM.fullmatch(name) or keyword.iskeyword(name):
+            raise RefusedError(
+                f"{what} is {name!r}; allowed: a noun in lower case, words joined by one "
+                f"underscore, such as {example}"
+            )
+        if importlib.util.find_spec(name) is not None:
+            raise RefusedError(
+                f"{what} is {name!r}, which would hide the Python module of that name"
+            )
+    if exercise == stem:
+        raise RefusedError(f"EXERCISE is {exercise!r}, as STEM is; a name leads to one thing")
 
 
-def _files(kind: str) -> list[tuple[str, str]]:
-    return list(FILES[kind].items())
-
-
-def _text(kind: str, name: str, stem: str) -> str:
-    text = (TEMPLATES / kind / name).read_text("utf-8")
+def _text(kind: str, name: str, stem: str, exercise: str) -> str:
+    text = (TEMPLATES / kind / name).read_text("utf-8").replace("new_stem_exercise", exercise)
     text = text.replace("new_stem", stem).replace("new-stem", stem.replace("_", "-"))
     text = text.replace("New stem", stem.replace("_", " ").capitalize())
     return IMPORT.sub(_sorted, text)
@@ -109,15 +117,19 @@ def _sorted(line: re.Match[str]) -> str:
 
 
 def main() -> int:
-    kind, stem = (*sys.argv[1:], "", "")[:2]
+    kind, stem, exercise = (*sys.argv[1:], "", "", "")[:3]
     try:
-        made = create(kind, stem)
+        made = create(kind, stem, exercise=exercise)
     except (RefusedError, OSError) as fault:
         print(f"Nothing was made: {fault}", file=sys.stderr)
         return 2
     print("\n".join(path.relative_to(ROOT).as_posix() for path in made))
     print(f"\nIts place among the other {kind}s is its line in mkdocs.yml. What is left to fill:")
     print("  .venv/bin/python -m pytest -q tests/test_layout.py")
+    if kind == "kernel":
+        print("By hand, in the same place of the order:")
+        print(f'  kernels/bench/cases.py    "{stem}" in STEMS')
+        print(f"  docs/kernels/index.md     | [Its name]({stem}.md) | What it teaches. |")
     return 0
 
 

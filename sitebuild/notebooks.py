@@ -14,7 +14,11 @@ import jupytext
 from sitebuild.labs import ROOT, imports_of, source_files
 
 # What a cell does is guarded like a lab, imports this tree's labs and leaves no history behind.
+# A kernel warns that whoever shares this machine could listen; it runs the course's own notebook.
 KERNEL_CONFIG = f"""\
+import logging
+
+logging.getLogger("IPKernelApp").addFilter(lambda r: "without encryption" not in r.getMessage())
 c.HistoryManager.enabled = False
 c.InteractiveShellApp.exec_lines = [
     "import sys",

@@ -1,6 +1,7 @@
 """What CI and the commit hook run is what the Makefile runs, so that it can be run at home."""
 
 import re
+import socket
 import subprocess
 
 import pytest
@@ -35,6 +36,39 @@ def test_make_help_says_what_a_command_does(target: str) -> None:
 def test_the_commit_hook_runs_each_checker_of_make_check(checker: str) -> None:
     assert checker in recipe("check")
     assert [hook["id"] for hook in HOOKS if checker in hook["entry"]] != []
+
+
+def make(*arguments: str) -> tuple[int, str]:
+    done = subprocess.run(["make", *arguments], cwd=ROOT, capture_output=True, text=True)
+    return done.returncode, done.stdout
+
+
+def test_a_misspelt_lab_is_told_which_there_are() -> None:
+    status, told = make("lab", "STEM=rooflin", "-o", ".venv/.docs")
+    assert status != 0
+    assert re.match(r"No lab is named rooflin; there are: adoption .*\broofline\b", told)
+    assert "__init__" not in told
+
+
+def test_an_address_is_promised_only_where_the_port_is_free() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        status, told = make("serve", f"PORT={port}", "-o", ".venv/.docs", "-o", "engine")
+    assert status != 0
+    assert told == f"Port {port} is in use; try: make serve PORT=8001\n"
+
+
+def test_the_commit_hook_is_installed_with_the_tools_that_it_runs() -> None:
+    assert re.search(r"^check:(.*) ##", MAKEFILE, re.M)[1].split() == [".venv/.test"]
+    needed = re.search(r"^hooks:(.*) ##", MAKEFILE, re.M)[1].split()
+    assert needed == [".venv/.test", ".venv/.upkeep"]
+
+
+@pytest.mark.parametrize(
+    "folder", ["tests/snippets", "tests/practice", "tests/bench/test_cases.py"]
+)
+def test_make_check_tests_what_a_lesson_is_made_of(folder: str) -> None:
+    assert folder in recipe("check").split()
 
 
 def test_the_commit_hook_rewrites_no_markdown() -> None:

@@ -40,6 +40,8 @@ FENCE = re.compile(r"^( *)```.*?^\1```$", re.M | re.S)
 FOLD = re.compile(r"^\?\?\? .*\n(?:(?: {4}.*)?\n)*|<div class=\"optional\"[\s\S]*?</div>", re.M)
 EXERCISE = re.compile(r'^print\(exercise\("(\w+)"\)\)$', re.M)
 EXCERPT = re.compile(r'^ +print\(excerpt\("([\w.]+)", .+\)\)$', re.M)
+COUNTS = "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+NUMBERED_LESSON = re.compile(rf"\blessons? \d+\b|\b(?:{COUNTS}|\d+) lessons\b", re.I)
 HEADINGS = (
     "Key points",
     "Where it helps and where it breaks",
@@ -110,6 +112,24 @@ def test_the_navigation_names_every_lesson_once() -> None:
     assert sorted(lessons()) == LESSONS
 
 
+@pytest.mark.parametrize("page", [*PAGES, *ROOT.glob("*.md")], ids=lambda path: path.stem)
+def test_no_prose_counts_the_lessons_or_names_one_by_its_number(page: Path) -> None:
+    found = NUMBERED_LESSON.findall(FENCE.sub("", text_of(page)))
+    assert found == [], "goes wrong when a lesson comes or moves: name the lesson"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("As [Lesson 3](x.md) has it, in lessons 4 and 5.", ["Lesson 3", "lessons 4"]),
+        ("A course in eight lessons, all 12 lessons.", ["eight lessons", "12 lessons"]),
+        ("The first lesson; a lesson of 8 minutes; the lessons on tiles.", []),
+    ],
+)
+def test_a_number_of_a_lesson_is_found(text: str, found: list[str]) -> None:
+    assert NUMBERED_LESSON.findall(text) == found
+
+
 @pytest.mark.parametrize("stem", LESSONS)
 def test_a_lesson_has_its_lab_and_the_lab_its_test(stem: str) -> None:
     assert (ROOT / "snippets" / f"{stem}.py").is_file()
@@ -150,6 +170,13 @@ def test_the_navigation_names_every_kernel_page_once_and_the_index_first() -> No
     named = re.findall(r"^ +- kernels/(\w+)\.md$", text_of(ROOT / "mkdocs.yml"), re.M)
     assert named[0] == "index"
     assert sorted(named[1:]) == sorted([*KERNELS, MODEL])
+
+
+def test_the_table_of_the_kernels_is_in_the_order_of_the_navigation() -> None:
+    named = re.findall(r"^ +- kernels/(\w+)\.md$", text_of(ROOT / "mkdocs.yml"), re.M)
+    index = text_of(ROOT / "docs" / "kernels" / "index.md")
+    rows = re.findall(r"^\| \[.+\]\((\w+)\.md\) \| .+ \|$", index, re.M)
+    assert rows == [stem for stem in named if stem not in ("index", MODEL)]
 
 
 @pytest.mark.parametrize("stem", KERNELS)
@@ -323,7 +350,8 @@ def test_an_answer_and_its_check_need_the_standard_library_and_labs_only(stem: s
     ]
     roots = {name.split(".")[0] for node in nodes for name in names_in(node)}
     assert roots <= sys.stdlib_module_names | {"snippets"}
-    assert "import" not in read(stem).skeleton.replace("import math\n", "")
+    imported = [line for line in read(stem).skeleton.splitlines() if "import" in line]
+    assert set(imported) <= {"import math"}, "a start imports nothing but math"
 
 
 @pytest.mark.parametrize("stem", LESSONS)

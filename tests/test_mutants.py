@@ -76,6 +76,21 @@ def test_what_cannot_be_tried_is_said(
     assert told in outcome.line()
 
 
+def test_a_lesson_stands_for_its_labs_and_exercises(runner: ModuleType) -> None:
+    names = ["snippets/roofline", "snippets/waves", "snippets/banks", "practice/fused_bytes"]
+    found = ["snippets/roofline", "snippets/waves", "practice/fused_bytes"]
+    assert runner.chosen(names, ["roofline"]) == found
+    assert runner.chosen(names, ["snippets/roofline"]) == ["snippets/roofline"]
+
+
+def test_an_unknown_name_is_all_that_a_run_prints(
+    runner: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="no mutants for nonesuch; there are "):
+        runner.main(["nonesuch"])
+    assert capsys.readouterr().out == ""
+
+
 @pytest.mark.parametrize(
     ("survivors", "fault", "status"), [([], "", 0), (["x"], "", 1), ([], "broken", 1)]
 )

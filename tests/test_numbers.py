@@ -121,7 +121,8 @@ def namespace() -> dict[str, Any]:
 def test_every_number_in_the_prose_can_be_traced(page: str) -> None:
     found = untraced(PAGES[page].read_text("utf-8"))
     worked = {plain(number) for number in WORKED.get(page, {})}
-    assert {number: text for number, text in found.items() if number not in worked} == {}
+    left = [f"{number}: {text}" for number, text in sorted(found.items()) if number not in worked]
+    assert left == [], f"{page} has numbers that nothing yields:\n\n" + "\n\n".join(left)
 
 
 @pytest.mark.parametrize(("page", "number"), ENTRIES)

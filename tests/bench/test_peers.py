@@ -1,6 +1,7 @@
 """What stands beside our kernels, and that a library which is not there is said to be absent."""
 
 import importlib.util
+import re
 import sys
 from types import ModuleType
 from typing import Any
@@ -51,8 +52,24 @@ def liger(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 def test_every_kernel_has_its_peers_and_nobody_else(stem: str, kernel: ModuleType) -> None:
     setattr(kernel, stem, torch.softmax)
     told = f"{stem} has no implementation 'theirs'; it has {peers.names(stem)[0]}, "
+    assert "theirs" not in peers.names(stem)
     with pytest.raises(ValueError, match=told):
         peers.implementation("theirs", stem, kernel)
+
+
+def test_a_new_kernel_brings_its_peer_along(kernel: ModuleType) -> None:
+    assert peers.names("made_up") == ("ours", "compile", "eager")
+    kernel.eager = lambda x: x * 2  # type: ignore[attr-defined]
+    x = torch.ones(3)
+    (found,) = peers.implementation("eager", "made_up", kernel)(x=x)
+    assert torch.equal(found, x * 2)
+
+
+@pytest.mark.parametrize("name", ["compile", "eager"])
+def test_a_new_kernel_without_a_peer_is_told_what_it_needs(kernel: ModuleType, name: str) -> None:
+    needs = f"'{name}' needs a function eager in kernels/made_up.py: ordinary PyTorch"
+    with pytest.raises(ValueError, match=re.escape(needs)):
+        peers.implementation(name, "made_up", kernel)
 
 
 @pytest.mark.parametrize("name", [*cases.LADDER, "flash_attention"])

@@ -184,6 +184,19 @@ def test_two_exercises_of_a_lesson_keep_their_answers_apart(site, visit) -> None
     expect(answer(ready(visit.page, "partial_merge"))).to_have_value("two")
 
 
+def test_what_a_first_run_loads_is_said_until_any_has_loaded_it(site, visit) -> None:
+    if not pin().folder.is_dir():
+        pytest.skip("no Python for the browser here (make engine)")
+    exercise = opened(site, visit, "fused_bytes")
+    says(exercise, re.compile(r"^The first Check loads Python, \d+\.\d MB\.$"))
+    labs = visit.page.locator(".lab")
+    labs.first.scroll_into_view_if_needed()
+    labs.first.get_by_role("button", name="Run", exact=True).click()
+    says(exercise, "Not checked yet.")
+    labs.last.scroll_into_view_if_needed()
+    expect(labs.last.get_by_role("status")).to_have_text("Recorded when the site was built.")
+
+
 def test_the_second_of_two_checks_stops_the_first(begin, reader: Reader) -> None:
     first, second = begin("masked_tile"), ready(reader.page, "partial_merge")
     answer(first).fill(LOOP)

@@ -1,9 +1,9 @@
 """Break labs, exercises and kernels in the ways their mutants files list; their tests must notice.
 
 Run it: `make mutants`, `make mutants STEM=roofline`, or `python -m tests.mutants.run` with names
-such as snippets/roofline; a folder or a stem stands for all of it. Ends with exit status 1 if a
-mutant survived or could not be tried. Works on a copy of the tree, so that an interruption leaves
-nothing broken behind.
+such as snippets/roofline; a folder or a stem stands for all of it, that of a lesson for its labs
+and exercises too. Ends with exit status 1 if a mutant survived or could not be tried. Works on a
+copy of the tree, so that an interruption leaves nothing broken behind.
 """
 
 import shutil
@@ -14,6 +14,8 @@ import time
 import tomllib
 from pathlib import Path
 from typing import NamedTuple
+
+from sitebuild.parts import parts
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PACKAGES = ("snippets", "kernels", "sitebuild", "docs", "tests", "requirements")
@@ -74,7 +76,8 @@ def try_all(tree: Path, name: str, mutants: list[dict[str, str]]) -> Outcome:
 
 def chosen(names: list[str], asked: list[str]) -> list[str]:
     """Return the names that were asked for, all if none was. Ends the run for an unknown one."""
-    found = [n for n in names if not asked or {n, *n.split("/")} & set(asked)]
+    wanted = {part for name in asked for part in parts(name)}
+    found = [n for n in names if not asked or {n, *n.split("/")} & wanted]
     known = {*names, *(part for name in names for part in name.split("/"))}
     if unknown := [name for name in asked if name.strip("/") not in known]:
         sys.exit(f"no mutants for {', '.join(unknown)}; there are {', '.join(names)}")
@@ -84,7 +87,7 @@ def chosen(names: list[str], asked: list[str]) -> list[str]:
 def main(asked: list[str]) -> int:
     """Try the mutants asked for and print a table. Returns 1 unless all were killed."""
     files = {f"{f.parent.name}/{f.stem}": f for f in (ROOT / "tests/mutants").glob("*/*.toml")}
-    outcomes = []
+    names, outcomes = chosen(sorted(files, reverse=True), asked), []
     print(LINE.format("mutants of", "all", "killed", "survived", "seconds"), flush=True)
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder)
@@ -92,7 +95,7 @@ def main(asked: list[str]) -> int:
             shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
         for name in ("pyproject.toml", "mkdocs.yml"):
             shutil.copy(ROOT / name, tree)
-        for name in chosen(sorted(files, reverse=True), asked):
+        for name in names:
             mutants = tomllib.loads(files[name].read_text("utf-8"))["mutant"]
             outcomes.append(try_all(tree, name, mutants))
             print(outcomes[-1].line(), flush=True)

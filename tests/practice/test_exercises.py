@@ -37,7 +37,8 @@ def test_the_start_is_valid_and_shows_nothing_of_the_markers(stem: str) -> None:
     parts = read(stem)
     ast.parse(parts.skeleton)
     lines = (parts.skeleton + parts.solution).splitlines()
-    assert [line for line in lines if len(line) > WIDTH] == []
+    long = [line for line in lines if len(line) > WIDTH]
+    assert long == [], f"longer than {WIDTH} characters in snippets/practice/{stem}.py"
     assert [line for line in lines if re.search(r"# (solution|instead|end|check)$", line)] == []
 
 
@@ -170,6 +171,12 @@ def test_a_part_that_is_missing_is_named_with_the_file(
     with pytest.raises(ValueError, match=re.escape(missing)) as raised:
         form(FORM.replace(old, new))
     assert str(raised.value).startswith("form.py needs ")
+
+
+def test_a_misspelt_exercise_is_told_which_there_are() -> None:
+    told = f"no exercise is named 'warp_in_flight'; there are {', '.join(STEMS)}"
+    with pytest.raises(ValueError, match=re.escape(told)):
+        exercise("warp_in_flight")
 
 
 def test_hints_fold_open_one_inside_another() -> None:

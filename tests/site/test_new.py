@@ -26,6 +26,11 @@ def snapshot(tree: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in tree.rglob("*") if path.is_file()}
 
 
+def add_after(file: Path, mark: str, text: str) -> None:
+    before, after = file.read_text("utf-8").split(mark)
+    file.write_text(before + mark + text + after, "utf-8")
+
+
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
     """Folders and navigation alone: enough for a lesson or a kernel to be made."""
@@ -42,25 +47,28 @@ def whole(copy: Path) -> Path:
 
 
 def test_a_lesson_runs_passes_builds_and_lists_what_is_left(whole: Path) -> None:
-    made = [path.relative_to(whole).as_posix() for path in create("lesson", "tile_sizes", whole)]
+    made = [
+        path.relative_to(whole).as_posix()
+        for path in create("lesson", "no_lesson", whole, "no_exercise")
+    ]
     assert made == [
-        "docs/lessons/tile_sizes.md",
-        "snippets/tile_sizes.py",
-        "tests/snippets/test_tile_sizes.py",
-        "tests/mutants/snippets/tile_sizes.toml",
-        "snippets/practice/tile_sizes_exercise.py",
-        "tests/practice/test_tile_sizes_exercise.py",
-        "tests/mutants/practice/tile_sizes_exercise.toml",
+        "docs/lessons/no_lesson.md",
+        "snippets/no_lesson.py",
+        "tests/snippets/test_no_lesson.py",
+        "tests/mutants/snippets/no_lesson.toml",
+        "snippets/practice/no_exercise.py",
+        "tests/practice/test_no_exercise.py",
+        "tests/mutants/practice/no_exercise.toml",
         "mkdocs.yml",
     ]
-    status, output = run(whole, "tests.mutants.run", "tile_sizes", "tile_sizes_exercise")
+    status, output = run(whole, "tests.mutants.run", "no_lesson")
     assert status == 0, output
     assert "all 6 6 0" in " ".join(output.split())
     status, output = run(whole, "pytest", "-q", "tests/practice/test_exercises.py")
     assert status == 0, output
     status, output = run(whole, "mkdocs", "build", "--strict", "--site-dir", "out")
     assert status == 0, output
-    page = (whole / "out/lessons/tile_sizes/index.html").read_text("utf-8")
+    page = (whole / "out/lessons/no_lesson/index.html").read_text("utf-8")
     last = len(lessons()) + 1
     assert f"Lesson {last} of {last}" in page
     assert "the mean of [1.0, 4.0]" in page
@@ -71,23 +79,35 @@ def test_a_lesson_runs_passes_builds_and_lists_what_is_left(whole: Path) -> None
         "test_nothing_is_left_to_fill",
         "test_a_lesson_is_short_and_its_minutes_are_what_reading_takes",
     }
-    assert "docs/lessons/tile_sizes.md:5: - TO FILL what the reader can do afterwards" in output
+    assert "docs/lessons/no_lesson.md:5: - TO FILL what the reader can do afterwards" in output
 
 
 def test_a_kernel_passes_builds_and_lists_what_is_left(whole: Path) -> None:
-    create("kernel", "tile_copy", whole)
-    status, output = run(whole, "pytest", "-q", "tests/kernels/test_tile_copy.py")
+    create("kernel", "no_kernel", whole)
+    status, output = run(whole, "pytest", "-q", "tests/kernels/test_no_kernel.py")
     assert status == 0, output
     status, output = run(whole, "mkdocs", "build", "--strict", "--site-dir", "out")
     assert status == 0, output
-    assert "Not captured yet." in (whole / "out/kernels/tile_copy/index.html").read_text("utf-8")
+    assert "Not captured yet." in (whole / "out/kernels/no_kernel/index.html").read_text("utf-8")
 
     status, output = run(whole, "pytest", "-q", "tests/test_layout.py")
     assert status == 1
     assert set(re.findall(r"^FAILED \S+::(\w+)", output, re.M)) == {
         "test_nothing_is_left_to_fill",
         "test_the_benchmark_measures_exactly_the_kernels_that_have_a_page",
+        "test_the_table_of_the_kernels_is_in_the_order_of_the_navigation",
     }
+
+
+def test_a_kernel_whose_two_lines_are_added_needs_no_result(whole: Path) -> None:
+    status, told = run(whole, "sitebuild.new", "kernel", "no_kernel")
+    (row,) = re.findall(r"^  docs/kernels/index\.md +(\|.+\|)$", told, re.M)
+    assert '  kernels/bench/cases.py    "no_kernel" in STEMS\n' in told
+    add_after(whole / "docs/kernels/index.md", ", one at a time. |\n", f"{row}\n")
+    add_after(whole / "kernels/bench/cases.py", '"flash_decode", ', '"no_kernel", ')
+    status, output = run(whole, "pytest", "-q", "tests/test_layout.py", "tests/bench")
+    assert status == 1
+    assert re.findall(r"^FAILED \S+::(\w+)", output, re.M) == ["test_nothing_is_left_to_fill"]
 
 
 @pytest.mark.parametrize(
@@ -111,18 +131,36 @@ def test_what_cannot_be_made_is_refused_and_nothing_is_written(
 ) -> None:
     before = snapshot(small)
     with pytest.raises(RefusedError, match=re.escape(message)):
-        create(kind, stem, small)
+        create(kind, stem, small, "answers")
     assert snapshot(small) == before
 
 
 @pytest.mark.parametrize(
-    "taken", [to.format(stem="tiles") for to in [*FILES["lesson"].values()]], ids=str
+    ("exercise", "message"),
+    [
+        ("", "EXERCISE is ''; allowed: a noun in lower case"),
+        ("Best", "EXERCISE is 'Best'; allowed: a noun in lower case"),
+        ("statistics", "EXERCISE is 'statistics', which would hide the Python module"),
+        ("tiles", "EXERCISE is 'tiles', as STEM is; a name leads to one thing"),
+    ],
+)
+def test_a_lesson_needs_a_name_for_its_exercise(small: Path, exercise: str, message: str) -> None:
+    before = snapshot(small)
+    with pytest.raises(RefusedError, match=re.escape(message)):
+        create("lesson", "tiles", small, exercise)
+    assert snapshot(small) == before
+
+
+@pytest.mark.parametrize(
+    "taken",
+    [to.format(stem="tiles", exercise="answers") for to in [*FILES["lesson"].values()]],
+    ids=str,
 )
 def test_a_file_that_is_there_is_named_and_kept(small: Path, taken: str) -> None:
     (small / taken).write_text("mine")
     before = snapshot(small)
     with pytest.raises(RefusedError, match=f"tiles is taken: {re.escape(taken)}"):
-        create("lesson", "tiles", small)
+        create("lesson", "tiles", small, "answers")
     assert snapshot(small) == before
 
 
@@ -130,14 +168,14 @@ def test_a_write_that_fails_takes_back_the_others(small: Path) -> None:
     shutil.rmtree(small / "tests" / "mutants" / "snippets")
     before = snapshot(small)
     with pytest.raises(FileNotFoundError):
-        create("lesson", "tiles", small)
+        create("lesson", "tiles", small, "answers")
     assert snapshot(small) == before
 
 
 @pytest.mark.parametrize("stem", ["a_stem", "z_stem"])
 @pytest.mark.parametrize("kind", FILES)
 def test_what_is_made_has_nothing_to_lint(small: Path, kind: str, stem: str) -> None:
-    create(kind, stem, small)
+    create(kind, stem, small, f"{stem}_exercise")
     [
         (small / name / "__init__.py").touch()
         for name in ("snippets", "kernels", "snippets/practice")
@@ -156,10 +194,10 @@ def test_a_page_stands_last_in_its_section() -> None:
 
 
 def test_the_command_says_what_it_made_or_why_it_made_nothing(whole: Path) -> None:
-    status, output = run(whole, "sitebuild.new", "kernel", "tile_copy")
+    status, output = run(whole, "sitebuild.new", "kernel", "no_kernel")
     assert status == 0
-    assert output.startswith("docs/kernels/tile_copy.md\nkernels/tile_copy.py\n")
-    status, output = run(whole, "sitebuild.new", "kernel", "tile_copy")
+    assert output.startswith("docs/kernels/no_kernel.md\nkernels/no_kernel.py\n")
+    status, output = run(whole, "sitebuild.new", "kernel", "no_kernel")
     assert status == 2
-    assert output.startswith("Nothing was made: tile_copy is taken: docs/kernels/tile_copy.md")
+    assert output.startswith("Nothing was made: no_kernel is taken: docs/kernels/no_kernel.md")
     assert run(whole, "sitebuild.new")[1].startswith("Nothing was made: KIND is ''; allowed: ")

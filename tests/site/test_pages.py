@@ -90,7 +90,7 @@ def test_a_lesson_holds_the_values_it_must(site, stem: str, values: list[str]) -
     assert [value for value in values if value not in shown] == []
 
 
-def test_the_measured_column_of_lesson_3_is_what_the_counters_saw(site) -> None:
+def test_the_measured_column_of_hbm_traffic_is_what_the_counters_saw(site) -> None:
     shown = text_of(lesson_html(site.folder, "hbm_traffic"))
     rows = [row for row in counters("flash_attention") if row.direction == "forward"]
     measured = [f"{(row.read + row.written) / 1e6:.2f}" for row in rows] or ["not captured yet"]
@@ -114,6 +114,14 @@ def test_a_lesson_leads_back_to_the_library_and_on_to_the_next(site) -> None:
     ]
     assert [found[1] for found in nexts if found] == stems[1:]
     assert [lesson_html(site.folder, s).count(BACK) for s in stems] == [1] * len(stems)
+
+
+def test_an_address_that_is_none_leads_to_the_library_and_the_search(site) -> None:
+    html = (site.folder / "404.html").read_text("utf-8")
+    shown = text_of(html.split("<article")[1].split("</article>")[0])
+    assert "This page does not exist" in shown
+    assert "the search at the top" in shown
+    assert re.search(r'<a href="?(?:/course)?/?\.?"?>topic library</a>', html)
 
 
 def test_every_page_is_reachable_and_no_link_or_anchor_is_broken(site) -> None:

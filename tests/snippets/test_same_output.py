@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+WIDTH = 72  # characters of a line that the page shows without scrolling
 LABS = sorted(path.stem for path in (ROOT / "snippets").glob("*.py") if path.stem != "__init__")
 ALL = """
 import importlib, sys
@@ -56,5 +57,5 @@ def test_the_labs_print_the_same_bytes(python: str, expected: bytes) -> None:
 
 
 def test_no_line_of_output_is_too_long_for_a_page(expected: bytes) -> None:
-    lines = expected.decode().splitlines()
-    assert [line for line in lines if len(line) > 72] == []
+    long = [line for line in expected.decode().splitlines() if len(line) > WIDTH]
+    assert long == [], f"longer than {WIDTH} characters"

@@ -10,6 +10,8 @@
    `seconds` are those of the program, without loading Python. A page runs one program at a time:
    a new run stops the one in progress, whichever engine started it. */
 
+import { announceLoaded } from "./first-load.js"
+
 const PYODIDE = new URL("../pyodide/", import.meta.url)
 const WORKER = new URL("./engine-worker.js", import.meta.url)
 const NOT_BUILT = "This copy of the site was built without Python for the browser."
@@ -74,6 +76,7 @@ export class Engine {
     const limit = `${this.#limitMs / 1000} s`
     const heard = {
       started: () => {
+        announceLoaded()
         run.began = performance.now()
         run.timer = setTimeout(
           () => run.end("timeout", `Stopped at the time limit of ${limit}.`), this.#limitMs)

@@ -3,6 +3,7 @@
    and solution stay as the page has them. */
 
 import { keep, kept } from "./answers.js"
+import { onceLoaded } from "./first-load.js"
 
 const EXERCISES = new URL("../exercises/", import.meta.url)
 const LIMIT_MS = 10_000
@@ -30,9 +31,10 @@ class Exercise {
     this.start = element.querySelector("pre > code").textContent
     this.build()
     this.write(kept(this.stem) ?? this.start)
-    this.say(this.answer.value === this.start
-      ? `The first Check loads Python, ${element.dataset.python}.`
+    const first = `The first Check loads Python, ${element.dataset.python}.`
+    this.say(this.answer.value === this.start ? first
       : "Your answer as you left it; it is kept in this browser only.")
+    onceLoaded(() => this.status.textContent === first && this.say("Not checked yet."))
   }
 
   build() {

@@ -1,6 +1,7 @@
 /* Run and edit a lab under its code. The recorded output is what stands there at first; the code is
    the site's own file, fetched on the first Run or Edit, as is Python itself on the first Run. */
 
+import { onceLoaded } from "./first-load.js"
 import { forget, keep, kept } from "./lab-edits.js"
 import { filesOf, text } from "./lab-files.js"
 import { controls } from "./lab-view.js"
@@ -17,7 +18,8 @@ class Lab {
     this.output = element.querySelector("pre > code")
     this.recorded = this.output.textContent
     this.edit = kept(this.stem) // { text, base, used }, or null
-    this.begin = `Recorded when the site was built. The first Run loads Python, ${element.dataset.python}.`
+    const recorded = "Recorded when the site was built."
+    const first = this.begin = `${recorded} The first Run loads Python, ${element.dataset.python}.`
     this.view = controls(element, this.stem)
     this.view.run.addEventListener("click", () => this.run())
     this.view.edit.addEventListener("click", () => this.toggleEditor())
@@ -28,6 +30,10 @@ class Lab {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.run()
     })
     this.show(this.edit?.used ? "Your edit is kept in this browser; Run runs it." : this.begin)
+    onceLoaded(() => {
+      this.begin = recorded
+      if (this.view.status.textContent === first) this.show(recorded)
+    })
   }
 
   /** Say what is the case and show the buttons that go with it. */
