@@ -106,13 +106,12 @@ def test_the_topic_library_has_a_card_for_every_lesson_in_order(site) -> None:
     assert [goal for goal in expected if goal not in shown] == []
 
 
-def test_a_lesson_leads_back_to_the_library_and_on_to_the_next(site) -> None:
+def test_a_lesson_leads_to_the_library_to_the_one_before_and_to_the_next(site) -> None:
     stems = lessons()
-    nexts = [
-        re.search(r'<a href="\.\./(\w+)/">Next lesson', lesson_html(site.folder, stem))
-        for stem in stems
-    ]
-    assert [found[1] for found in nexts if found] == stems[1:]
+    for kind, expected in (("Previous", stems[:-1]), ("Next", stems[1:])):
+        link = re.compile(rf'<a href="\.\./(\w+)/">{kind} lesson')
+        found = [link.search(lesson_html(site.folder, stem)) for stem in stems]
+        assert [one[1] for one in found if one] == expected
     assert [lesson_html(site.folder, s).count(BACK) for s in stems] == [1] * len(stems)
 
 
