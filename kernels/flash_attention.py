@@ -148,8 +148,8 @@ def flash_attention(
         .scaled_dot_product_attention(is_causal=True)` aligns top left)
     window : keys each query sees at most, its own included; needs causal
     scale : above 0; 1/sqrt(D) if None
-    deterministic : gradients the same bit for bit in every run; False lets a faster backward run,
-        where there is one, whose dq can differ in its last bits from run to run
+    deterministic : gradients the same bit for bit in every run; False lets a backward run, on
+        Hopper, that makes each score once and whose dq can differ in its last bits from run to run
 
     Returns
     -------
