@@ -1,5 +1,6 @@
 """The parts of the ladder's page: what each step changes, what it gained, and the evidence.
 
+The trial is no step: it stands last and without a number, and is compared with the last step.
 Differences come from the files, everything measured from the captured results.
 """
 
@@ -7,17 +8,22 @@ import ast
 import difflib
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from kernels.bench.cases import LADDER
+from kernels.bench.cases import LADDER, TRIAL
 from sitebuild.kernel_results import RESULTS, Result, Row, each, label, rates, table
 from sitebuild.kernel_tables import faults, folded
 from sitebuild.labs import ROOT
 
 STEM = "attention_ladder"
 FOLDER = ROOT / "kernels" / STEM
-FILES = [f"step{n}_{name.replace('-', '_')}.py" for n, name in enumerate(LADDER, 1)]
+FILES = {name: f"step{n}_{name.replace('-', '_')}.py" for n, name in enumerate(LADDER, 1)}
+FILES[TRIAL] = f"trial_{TRIAL.replace('-', '_')}.py"
+# what each goes beyond
+BEFORE = {after: before for before, after in pairwise(LADDER)}
+BEFORE |= dict.fromkeys((TRIAL, "flash_attention"), LADDER[-1])
 CONTEXT = 2  # lines around a change
 MARKER = re.compile(r"^# --8<-- .*\n\n*", re.M)
 DEFINITION = re.compile(r"^def (\w+)")
@@ -25,12 +31,13 @@ KINDS = [(D, causal) for D in (64, 128) for causal in (False, True)]
 HEADS = [f"{D}{', causal' if causal else ''}" for D, causal in KINDS]
 
 
-def difference(number: int) -> str:
-    """Return what a step changes in the file of the one before, as a fence of Markdown.
+def difference(name: str) -> str:
+    """Return what a step or the trial changes in the file before it, as a fence of Markdown.
 
     A line that was only moved in or out counts as the same.
     """
-    before, after = (code_of(FOLDER / FILES[n]) for n in (number - 2, number - 1))
+    files = FILES[BEFORE[name]], FILES[name]
+    before, after = (code_of(FOLDER / file) for file in files)
     old, new = ([line.strip() for line in lines] for lines in (before, after))
     matched = difflib.SequenceMatcher(None, old, new, autojunk=False)
     shown = []
@@ -40,8 +47,7 @@ def difference(number: int) -> str:
             removed, added = ([], after[k:m]) if kind == "equal" else (before[i:j], after[k:m])
             shown += [f"-{line}" for line in removed]
             shown += [f"{' ' if kind == 'equal' else '+'}{line}" for line in added]
-    title = f"{FILES[number - 2]} → {FILES[number - 1]}"
-    return "\n".join([f'```diff title="{title}"', *shown, "```"])
+    return "\n".join([f'```diff title="{" → ".join(files)}"', *shown, "```"])
 
 
 def code_of(path: Path) -> list[str]:
@@ -68,6 +74,11 @@ def speed(folder: Path = RESULTS) -> str:
     return each(STEM, _speed, folder)
 
 
+def trial(folder: Path = RESULTS) -> str:
+    """Return what the trial gains or loses over the last step, on every shape."""
+    return each(STEM, _trial, folder)
+
+
 def evidence(folder: Path = RESULTS) -> str:
     """Return how busy the units were and what L2 and DRAM moved, as the profiler counted."""
     return each(STEM, _evidence, folder)
@@ -79,12 +90,19 @@ def exactness(folder: Path = RESULTS) -> str:
 
 
 def numbered(name: str) -> str:
-    """Return a name with the number of its step; a name that is no step as it is."""
+    """Return a name with the number of its step; what is no step has none."""
+    if name == TRIAL:
+        return f"trial: {name}"
     return f"{LADDER.index(name) + 1} {name}" if name in LADDER else name
 
 
 def names_of(rows: Iterable[Row]) -> list[str]:
-    return list(dict.fromkeys(row["implementation"] for row in rows))
+    """Return the implementations in the order of their rows, the trial last."""
+    return list(dict.fromkeys(row["implementation"] for row in trial_last(rows)))
+
+
+def trial_last(rows: Iterable[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: bool(row["implementation"] == TRIAL))
 
 
 def timed(result: Result, D: int, causal: bool) -> dict[tuple[str, int], float]:
@@ -125,7 +143,7 @@ def _speed(result: Result) -> str:
         lengths = sorted({N for _, N in found})
         lines = []
         for name in names_of(result["rows"]):
-            earlier = _before(name)
+            earlier = BEFORE.get(name, "")
             cells = [_gain(found.get((name, N)), found.get((earlier, N))) for N in lengths]
             lines.append([numbered(name), *cells])
         blocks.append(table((f"{kind(*place)}, TFLOP/s", *(f"N = {N}" for N in lengths)), lines))
@@ -135,24 +153,41 @@ def _speed(result: Result) -> str:
     return "\n\n".join(blocks)
 
 
-def _before(name: str) -> str:
-    """Return what an implementation goes beyond, empty where there is nothing."""
-    if name == "flash_attention":
-        return "persistent"
-    return LADDER[LADDER.index(name) - 1] if name in LADDER[1:] else ""
-
-
 def _gain(rate: float | None, earlier: float | None) -> str:
     if rate is None or earlier is None:
         return _rate(rate)
     return f"{rate:,.0f} <small>{rate / earlier - 1:+.0%}</small>"
 
 
+def _trial(result: Result) -> str:
+    gains: dict[tuple[str, int], float] = {}
+    for place in KINDS:
+        found = timed(result, *place)
+        for (name, N), rate in found.items():
+            if name == TRIAL and (before := found.get((BEFORE[TRIAL], N))) is not None:
+                gains[kind(*place), N] = rate / before - 1
+    if not gains:
+        return "No shape was timed with it and with the last step."
+    every, lengths = gains.values(), sorted({N for _, N in gains})
+    lines = [
+        [of, *(f"{gains[of, N]:+.0%}" if (of, N) in gains else "–" for N in lengths)]
+        for of in dict.fromkeys(of for of, _ in gains)
+    ]
+    faster, slower = sum(gain > 0 for gain in every), sum(gain < 0 for gain in every)
+    told = (
+        f"Shapes on which it is faster than step {numbered(BEFORE[TRIAL])}: {faster} of "
+        f"{len(gains)}; slower: {slower}. Its rate changes by {min(every):+.0%} to "
+        f"{max(every):+.0%}."
+    )
+    head = (f"{TRIAL} over {BEFORE[TRIAL]}", *(f"N = {N}" for N in lengths))
+    return f"{told}\n\n{table(head, lines)}"
+
+
 def _evidence(result: Result) -> str:
     if isinstance(result["counters"], str):
         return f"Not counted: {result['counters']}."
     cases: dict[str, list[Row]] = {}
-    for row in result["counters"]:
+    for row in trial_last(result["counters"]):
         cases.setdefault(label(row["shape"]), []).append(row)
     head = ("Step", "Tensor cores", "Exponentials", "L2, GB", "DRAM / model")
     blocks = [_busy(result["counters"])]

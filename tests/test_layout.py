@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kernels.bench.cases import LADDER, MODEL, STEMS
+from kernels.bench.cases import LADDER, MODEL, STEMS, TRIAL
 from sitebuild.exercises import FOLDER, exercises, read
 from sitebuild.labs import ROOT, imports_of
 from sitebuild.references import glossary, sources
@@ -203,10 +203,10 @@ def test_the_ladder_s_page_shows_each_step_or_what_it_changes_and_all_that_was_m
     page = text_of(ROOT / "docs" / "kernels" / f"{STEPS}.md")
     shown = {m["file"] for m in INCLUDE.finditer(page)}
     assert f"kernels/{STEPS}/step1_two_loops.py" in shown
-    changed = re.findall(r"^ *print\(difference\((\d)\)\)$", page, re.M)
-    assert changed == [str(number) for number in range(2, len(LADDER) + 1)]
+    changed = re.findall(r'^ *print\(difference\("([\w-]+)"\)\)$', page, re.M)
+    assert changed == [*LADDER[1:], TRIAL]
     parts = re.findall(r"^print\(.*?(\w+)\(\)\W*$", page, re.M)
-    assert parts == ["short", "speed", "evidence", "exactness"]
+    assert parts == ["short", "trial", "speed", "evidence", "exactness"]
     assert f'print(provenance("{STEPS}"))' in page
     assert f"$ make bench STEM={STEPS}\n" in page
 

@@ -1,4 +1,6 @@
-"""Attention forward in eight steps, each a file that a reader can compare with the one before.
+"""Attention forward in seven steps, each a file that a reader can compare with the one before.
+
+A trial stands beside them, to be compared with the last step.
 
 The steps take one length for queries and keys, head dims 64 and 128 and whole tiles; what they
 refuse, `flash_attention` computes.
@@ -14,7 +16,7 @@ from kernels.attention_ladder import (
     step5_warpgroups,
     step6_overlap,
     step7_persistent,
-    step8_late_wait,
+    trial_late_wait,
 )
 from kernels.attention_reference import inputs as inputs
 from kernels.attention_reference import reference as reference
@@ -23,7 +25,7 @@ from kernels.attention_work import forward_work
 from kernels.flash_attention import flash_attention
 from kernels.work import Work
 
-# Named as the result file names them; the kernel that the ladder leads to stands beside the steps.
+# Named as the result file names them: the steps, the trial, the kernel that the ladder leads to.
 IMPLEMENTATIONS: dict[str, Any] = {
     "two-loops": step1_two_loops.forward,
     "descriptors": step2_descriptors.forward,
@@ -32,7 +34,7 @@ IMPLEMENTATIONS: dict[str, Any] = {
     "warpgroups": step5_warpgroups.forward,
     "overlap": step6_overlap.forward,
     "persistent": step7_persistent.forward,
-    "late-wait": step8_late_wait.forward,
+    "late-wait": trial_late_wait.forward,
     "flash_attention": flash_attention,
 }
 

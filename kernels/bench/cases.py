@@ -41,15 +41,16 @@ LADDER = (
     "warpgroups",
     "overlap",
     "persistent",
-    "late-wait",
 )
+TRIAL = "late-wait"  # the last step, changed: measured beside the ladder, and no step of it
+LADDER_OURS = (*LADDER, TRIAL, "flash_attention")
 COUNTED_NAMES = {
     "softmax": ("ours", "eager", "compile"),
     "rms_norm": ("ours", "eager", "compile"),
     "matmul": ("ours", "cublas"),
     "flash_attention": ("ours", "eager", "sdpa-cudnn"),
     "flash_decode": ("ours", "sdpa-cudnn"),
-    "attention_ladder": (*LADDER, "flash_attention", "sdpa-cudnn"),
+    "attention_ladder": (*LADDER_OURS, "sdpa-cudnn"),
 }
 
 

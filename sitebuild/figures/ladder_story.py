@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from kernels.bench.cases import TRIAL
 from sitebuild.kernel_results import ABSENT, RESULTS, Result, anchor, device, mark, moment, results
 from sitebuild.ladder import STEM, longest, names_of, numbered, timed
 from sitebuild.svg import WIDTH, figure, line, rect, text
@@ -20,13 +21,14 @@ def chart(folder: Path = RESULTS) -> str:
 
 def draw(result: Result) -> str:
     """Return the figure of one result, empty where no case was timed."""
-    N, names = longest(result), names_of(result["rows"])
+    N = longest(result)
+    names = [name for name in names_of(result["rows"]) if name != TRIAL]
     found = {
         (D, causal, name): rate
         for D in (64, 128)
         for causal, *_ in MASKS
         for (name, length), rate in timed(result, D, causal).items()
-        if length == N
+        if length == N and name in names
     }
     if not found:
         return ""

@@ -10,7 +10,7 @@ import torch
 
 from kernels.attention_ladder import IMPLEMENTATIONS, SHAPES, inputs, reference, step7_persistent
 from kernels.attention_reference import eager, sizes
-from kernels.bench.cases import LADDER
+from kernels.bench.cases import LADDER, LADDER_OURS, TRIAL
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 HOPPER = DEVICE == "cuda" and torch.cuda.get_device_capability()[0] == 9
@@ -18,7 +18,8 @@ needs_gpu = pytest.mark.skipif(DEVICE == "cpu", reason="needs a CUDA GPU")
 needs_hopper = pytest.mark.skipif(not HOPPER, reason="needs a CUDA GPU of the Hopper generation")
 # Triton's interpreter multiplies bfloat16 wrongly, and there is none for Gluon.
 DTYPES = [torch.float16, pytest.param(torch.bfloat16, marks=needs_gpu)]
-STEPS = [*LADDER[:3], *(pytest.param(step, marks=needs_hopper) for step in LADDER[3:])]
+OF_HOPPER = (*LADDER[3:], TRIAL)
+STEPS = [*LADDER[:3], *(pytest.param(step, marks=needs_hopper) for step in OF_HOPPER)]
 LONG = [
     sizes(B, H, H, N, N, D, causal=causal)
     for B, H, N in ((1, 1, 256), (3, 5, 640), (1, 2, 1152), (2, 100, 1024), (1, 3, 4096))
@@ -67,8 +68,9 @@ def ident(shape: dict[str, Any]) -> str:
     return "-".join(map(str, shape.values()))
 
 
-def test_the_benchmark_names_the_steps_in_their_order() -> None:
-    assert list(IMPLEMENTATIONS) == [*LADDER, "flash_attention"]
+def test_the_benchmark_names_the_steps_in_their_order_and_the_trial_beside_them() -> None:
+    assert tuple(IMPLEMENTATIONS) == LADDER_OURS
+    assert TRIAL not in LADDER
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -86,7 +88,7 @@ def test_out_and_lse_are_as_exact_as_eager(
 
 @needs_hopper
 @pytest.mark.parametrize("shape", LONG, ids=ident)
-@pytest.mark.parametrize("step", LADDER)
+@pytest.mark.parametrize("step", [*LADDER, TRIAL])
 def test_few_and_many_tiles_are_exact_and_repeat_bit_for_bit(
     step: str, shape: dict[str, Any], assert_as_exact_as_eager: Any
 ) -> None:
@@ -142,7 +144,7 @@ def test_the_scale_is_the_one_given(
         ({"scale": 0.0}, "scale is 0.0; allowed: finite and above 0"),
     ],
 )
-@pytest.mark.parametrize("step", LADDER)
+@pytest.mark.parametrize("step", [*LADDER, TRIAL])
 def test_what_the_steps_leave_to_the_whole_kernel_is_refused(
     step: str, changes: dict[str, Any], message: str
 ) -> None:
@@ -154,7 +156,7 @@ def test_what_the_steps_leave_to_the_whole_kernel_is_refused(
 @pytest.mark.parametrize(("D", "causal"), [(64, True), (128, False)])
 @pytest.mark.parametrize(
     "step",
-    ["step4_ring", "step5_warpgroups", "step6_overlap", "step7_persistent", "step8_late_wait"],
+    ["step4_ring", "step5_warpgroups", "step6_overlap", "step7_persistent", "trial_late_wait"],
 )
 def test_it_compiles_for_hopper_without_a_gpu_and_its_tiles_fit(
     step: str, D: int, causal: bool, monkeypatch: pytest.MonkeyPatch

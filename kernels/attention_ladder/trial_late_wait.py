@@ -1,4 +1,4 @@
-"""Step 8 of the attention ladder: the wait for P V stays behind the softmax.
+"""A trial on step 7 of the attention ladder: the wait for P V stays behind the softmax.
 
 The assembler moves it above the exponentials, which do not need the product, unless a branch
 stands between the two.
