@@ -82,14 +82,16 @@ CONFIGS = {
     (4, 256): (16, 4, 2),
 }
 MIN_SPLIT = 512  # keys; below it the partial results weigh as much as the cache
+FEW_SPLITS, SHORT_SPLIT = 8, 128  # so few are merged so fast that shorter ones pay
 
 
 def choose_splits(heads: int, N_K: int, sm_count: int) -> int:
-    """Splits that give each SM one of `heads` KV heads' parts, none shorter than MIN_SPLIT keys.
+    """Splits that give each SM one of `heads` KV heads' parts, none too short to pay.
 
     All programs then run side by side from first to last; more would end in a ragged wave.
     """
-    return max(1, min(sm_count // max(1, heads), N_K // MIN_SPLIT))
+    worth = max(N_K // MIN_SPLIT, min(FEW_SPLITS, N_K // SHORT_SPLIT))
+    return max(1, min(sm_count // max(1, heads), worth))
 
 
 # --8<-- [end:splits]

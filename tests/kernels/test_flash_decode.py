@@ -127,9 +127,9 @@ def test_what_cannot_be_computed_is_refused(changes: dict[str, Any], message: st
 @pytest.mark.parametrize(
     ("heads", "N_K", "sm_count", "splits"),
     [(1, 131072, 132, 132), (8, 131072, 132, 16), (128, 32768, 132, 1), (2048, 4096, 132, 1),
-     (4, 100, 132, 1), (1, 1300, 132, 2), (0, 0, 132, 1)],
+     (4, 100, 132, 1), (1, 1300, 132, 8), (8, 500, 132, 3), (64, 1300, 132, 2), (0, 0, 132, 1)],
 )  # fmt: skip
-def test_each_sm_gets_one_split_and_none_is_short(
+def test_each_sm_gets_one_split_and_only_the_first_few_are_short(
     heads: int, N_K: int, sm_count: int, splits: int
 ) -> None:
     assert choose_splits(heads, N_K, sm_count) == splits
