@@ -11,8 +11,10 @@ import torch
 from kernels.attention_launch import tma_fits
 from kernels.flash_attention_hopper import on_hopper, shape_refusal
 from kernels.flash_attention_hopper_gradients import gradients_fit
+from kernels.flash_attention_hopper_short import is_short
 
 HOPPER, PORTABLE = "flash_attention_hopper_kernel", "flash_attention_kernel"
+HOPPER_SHORT = "flash_attention_hopper_short_kernel"
 HOPPER_GRADIENTS = "flash_attention_hopper_gradients_kernel"
 PORTABLE_GRADIENTS = "key_gradients_kernel"  # and that of the queries
 
@@ -22,6 +24,11 @@ class Path(NamedTuple):
 
     kernel: str
     reason: str = ""
+
+
+def repeats(deterministic: bool | None) -> bool:
+    """Return what was asked for; None asks PyTorch's own switch."""
+    return torch.are_deterministic_algorithms_enabled() if deterministic is None else deterministic
 
 
 # --8<-- [start:path]
@@ -37,7 +44,7 @@ def forward_path(
         return Path(PORTABLE, reason)
     if not tma_fits(q, k, v, out):
         return Path(PORTABLE, "a start or a stride that TMA cannot take")
-    return Path(HOPPER)
+    return Path(HOPPER_SHORT if is_short(k.shape[2], k.shape[3], causal) else HOPPER)
 
 
 def gradients_path(
@@ -62,7 +69,7 @@ def chosen(
     causal: bool = False,
     window: int | None = None,
     scale: float | None = None,  # noqa: ARG001, takes what the launcher takes
-    deterministic: bool = True,
+    deterministic: bool | None = None,
     gradients: bool = False,
 ) -> Path:
     """Return which kernel `flash_attention` runs for its arguments, and why none faster.
@@ -71,7 +78,7 @@ def chosen(
     """
     out = torch.empty_like(q, device="meta")  # strides alone
     if gradients:
-        return gradients_path(q, k, v, out, window or 0, deterministic)
+        return gradients_path(q, k, v, out, window or 0, repeats(deterministic))
     return forward_path(q, k, v, out, causal, window or 0)
 
 

@@ -13,7 +13,7 @@ import triton.language as tl
 from torch.autograd.function import once_differentiable
 
 from kernels.attention_launch import check_attention, config, heads_in_l2, operand, tma_fits
-from kernels.attention_path import HOPPER, forward_path
+from kernels.attention_path import HOPPER, HOPPER_SHORT, forward_path, repeats
 from kernels.attention_path import chosen as chosen
 from kernels.attention_reference import inputs as inputs
 from kernels.attention_reference import reference as reference
@@ -28,6 +28,7 @@ from kernels.attention_tiles import (
 )
 from kernels.flash_attention_backward import flash_attention_backward
 from kernels.flash_attention_hopper import forward_hopper
+from kernels.flash_attention_hopper_short import forward_hopper_short
 from kernels.flash_attention_work import work as work
 
 
@@ -92,8 +93,11 @@ def forward(
     lse = torch.empty((B, H, N_Q), dtype=torch.float32, device=q.device)
     if q.numel() == 0 or N_K == 0:
         return out.zero_(), lse.fill_(-math.inf)
-    if not portable and forward_path(q, k, v, out, causal, window).kernel == HOPPER:
+    kernel = "" if portable else forward_path(q, k, v, out, causal, window).kernel
+    if kernel == HOPPER:
         return forward_hopper(q, k, v, out, lse, causal, scale)
+    if kernel == HOPPER_SHORT:
+        return forward_hopper_short(q, k, v, out, lse, causal, scale)
     BLOCK_M, BLOCK_N, warps, stages = config("forward", q.itemsize, D)
     tma = tma_fits(q, k, v, out)
     # One axis: the second and third of a grid end at 65535, batch times heads does not.
@@ -133,7 +137,7 @@ def flash_attention(
     causal: bool = False,
     window: int | None = None,
     scale: float | None = None,
-    deterministic: bool = True,
+    deterministic: bool | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return softmax(scale * q k^T) v and its log-sum-exp, differentiable in q, k and v.
 
@@ -148,8 +152,9 @@ def flash_attention(
         .scaled_dot_product_attention(is_causal=True)` aligns top left)
     window : keys each query sees at most, its own included; needs causal
     scale : above 0; 1/sqrt(D) if None
-    deterministic : gradients the same bit for bit in every run; False lets a backward run, on
-        Hopper, that makes each score once and whose dq can differ in its last bits from run to run
+    deterministic : True for gradients that are the same bit for bit in every run. False lets the
+        last bits of dq differ, for a backward on Hopper that makes each score once. None does as
+        `torch.use_deterministic_algorithms` says
 
     Returns
     -------
@@ -168,7 +173,7 @@ def flash_attention(
     scale = check_attention(q, k, v, scale, causal, window)
     window = min(window or 0, max(1, k.shape[2]))  # a longer one hides nothing
     apply: Any = FlashAttention.apply
-    out, lse = apply(q, k, v, bool(causal), window, scale, deterministic)
+    out, lse = apply(q, k, v, bool(causal), window, scale, repeats(deterministic))
     return out, lse
 
 

@@ -148,12 +148,25 @@ def shape_refusal(N_Q: int, N_K: int, D: int, causal: bool, window: int) -> str:
 
 
 # --8<-- [start:launch]
+# What depends on sizes alone is made once: a short kernel is over before its launch is prepared.
+@lru_cache(maxsize=64)
+def tile_layout(rows: int, columns: int, dtype: torch.dtype) -> gl.NVMMASharedLayout:
+    """How tiles of (rows, columns) lie in shared memory for the matrix instruction."""
+    element = gl.float16 if dtype == torch.float16 else gl.bfloat16
+    return gl.NVMMASharedLayout.get_default_for([1, 1, rows, columns], element)
+
+
 def descriptor(x: torch.Tensor, rows: int, columns: int) -> TensorDescriptor:
     """Return what TMA needs to fetch tiles of (rows, columns) of x (B, H, N, D)."""
-    block = [1, 1, rows, columns]
-    dtype = gl.float16 if x.dtype == torch.float16 else gl.bfloat16
-    layout = gl.NVMMASharedLayout.get_default_for(block, dtype)
-    return TensorDescriptor(x, list(x.shape), list(x.stride()), block, layout)
+    layout = tile_layout(rows, columns, x.dtype)
+    return TensorDescriptor(x, list(x.shape), list(x.stride()), [1, 1, rows, columns], layout)
+
+
+@lru_cache(maxsize=64)
+def costs_of(N_Q: int, N_K: int, BLOCK_M: int, BLOCK_N: int, causal: bool) -> tuple[float, ...]:
+    """Tiles of keys that each tile of queries takes; its two ends cost one and a half."""
+    ends = [start + BLOCK_M + N_K - N_Q if causal else N_K for start in range(0, N_Q, BLOCK_M)]
+    return tuple(triton.cdiv(min(end, N_K), BLOCK_N) + 1.5 for end in ends)
 
 
 @lru_cache(maxsize=64)
@@ -171,10 +184,7 @@ def forward_hopper(
     BLOCK_D = 64 if D <= 64 else 128
     BLOCK_M, BLOCK_N, consumers, stages, registers = CONFIGS[BLOCK_D]
     tiles = triton.cdiv(N_Q, BLOCK_M)
-    key_tiles = triton.cdiv(N_K, BLOCK_N)
-    ends = [(tile + 1) * BLOCK_M + N_K - N_Q if causal else N_K for tile in range(tiles)]
-    # A tile costs about one and a half key tiles beside its products.
-    costs = tuple(min(key_tiles, triton.cdiv(end, BLOCK_N)) + 1.5 for end in ends)
+    costs = costs_of(N_Q, N_K, BLOCK_M, BLOCK_N, causal)
     sms = torch.cuda.get_device_properties(q.device).multi_processor_count
     programs = min(sms, B * H * tiles)
     # Equal tiles go head after head: then all programs read the same keys at about the same time.

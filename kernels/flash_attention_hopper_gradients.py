@@ -6,6 +6,7 @@ float32 in the L2, in whatever order they come: the last bits of dQ can differ b
 """
 
 import math
+from functools import lru_cache
 
 import torch
 import triton
@@ -93,10 +94,20 @@ def gradients_fit(
     return shape_fits and on_hopper(q.device) and tma_fits(q, k, v, dout)
 
 
+@lru_cache(maxsize=64)
+def costs_of(N_Q: int, N_K: int, BLOCK_M: int, group: int, causal: bool) -> tuple[float, ...]:
+    """Tiles of queries that each tile of keys takes; its two ends cost about two."""
+    starts = range(0, N_K, KEYS.value)
+    firsts = [max(0, start - (N_K - N_Q)) // BLOCK_M if causal else 0 for start in starts]
+    return tuple((triton.cdiv(N_Q, BLOCK_M) - first) * group + 2.0 for first in firsts)
+
+
+ROWS_LAYOUT = gl.NVMMASharedLayout(swizzle_byte_width=0, element_bitwidth=32, rank=2)
+
+
 def rows_descriptor(x: torch.Tensor, block: list[int]) -> TensorDescriptor:
     """Return what TMA needs to move blocks of x, float32 with two dimensions, as they lie."""
-    layout = gl.NVMMASharedLayout(swizzle_byte_width=0, element_bitwidth=32, rank=2)
-    return TensorDescriptor(x, list(x.shape), list(x.stride()), block, layout)
+    return TensorDescriptor(x, list(x.shape), list(x.stride()), block, ROWS_LAYOUT)
 
 
 def backward_hopper(
@@ -117,12 +128,8 @@ def backward_hopper(
         None if dlse is None else dlse.contiguous(), lse_2, delta, dq_sum,
         H, N_Q, rows, D, BLOCK_D, dlse is not None, tma,
     )  # fmt: skip
-    tiles, query_tiles = triton.cdiv(N_K, KEYS.value), rows // BLOCK_M
-    firsts = [
-        max(0, t * KEYS.value - (N_K - N_Q)) // BLOCK_M if causal else 0 for t in range(tiles)
-    ]
-    # A tile of keys costs about two tiles of queries beside its products.
-    costs = tuple((query_tiles - first) * (H // H_KV) + 2.0 for first in firsts)
+    tiles = triton.cdiv(N_K, KEYS.value)
+    costs = costs_of(N_Q, N_K, BLOCK_M, H // H_KV, causal)
     sms = torch.cuda.get_device_properties(q.device).multi_processor_count
     programs = min(sms, B * H_KV * tiles)
     live = (H // H_KV) * N_Q * BLOCK_D * (2 * q.itemsize + 4)  # bytes of q, dout and dq a key head

@@ -7,6 +7,8 @@ import torch
 from kernels.attention_launch import config
 from kernels.attention_work import forward_work, keys_visited, visited
 from kernels.flash_attention_hopper import hopper_blocks, on_hopper, shape_refusal
+from kernels.flash_attention_hopper_producer import ROWS
+from kernels.flash_attention_hopper_short import BLOCK_N, is_short
 from kernels.work import Work
 
 
@@ -21,7 +23,7 @@ def work(shape: dict[str, Any], itemsize: int, passes: str = "forward") -> Work:
     blocks = config("forward", itemsize, D)[:2]
     fits = not shape_refusal(N_Q, N_K, D, shape["causal"], shape.get("window") or 0)
     if fits and itemsize == 2 and torch.cuda.is_available() and on_hopper(torch.device("cuda")):
-        blocks = hopper_blocks(D)
+        blocks = (ROWS.value, BLOCK_N) if is_short(N_K, D, shape["causal"]) else hopper_blocks(D)
     return forward_work(shape, itemsize, *blocks)
 
 

@@ -112,10 +112,7 @@ def course_attention(
     if few_queries(query, key, value):
         out, _ = flash_decode(query, key, value, causal=True, scale=scaling)
     else:
-        repeat = torch.are_deterministic_algorithms_enabled()
-        out, _ = flash_attention(
-            query, key, value, causal=True, scale=scaling, deterministic=repeat
-        )
+        out, _ = flash_attention(query, key, value, causal=True, scale=scaling)
     return out.transpose(1, 2), None
 
 
@@ -129,8 +126,7 @@ def kernel_of(query: Tensor, key: Tensor, value: Tensor, gradients: bool = False
     """Return which kernel `course_attention` or its backward runs, and why not a faster one."""
     if not gradients and few_queries(query, key, value):
         return Path("flash_decode_kernel")
-    repeat = torch.are_deterministic_algorithms_enabled()
-    return chosen(query, key, value, causal=True, deterministic=repeat, gradients=gradients)
+    return chosen(query, key, value, causal=True, gradients=gradients)
 
 
 # --8<-- [end:attention]

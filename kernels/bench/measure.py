@@ -78,8 +78,8 @@ def _gated(
     """Return a run for each implementation that passed the gate; the rest goes to `faults`."""
     inputs = inputs_of(case, module, machine.device)
     if hasattr(module, "chosen"):
-        which = {"deterministic": False, "gradients": case.direction == "backward"}
-        paths["ours"] = {"path": module.chosen(**inputs, **which)._asdict()}
+        path = module.chosen(**inputs, gradients=case.direction == "backward")
+        paths["ours"] = {"path": path._asdict()}
     gradients = gradients_of(case, module, inputs)
     expected = exactness.expectations(case, module, inputs, gradients)
     runs: dict[str, Run] = {}

@@ -16,7 +16,7 @@ import torch.nn.functional as F  # noqa: N812, the field's own name
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from kernels.bench.cases import LADDER
+from kernels.bench.cases import LADDER_OURS
 from kernels.bench.timing import Run
 
 Outputs = tuple[Tensor, ...]
@@ -55,7 +55,7 @@ def names(stem: str, direction: str = "forward", dtype: str = "bf16") -> tuple[s
     The slow ones, and those that compile for each shape, are not timed in every data type.
     """
     if stem == "attention_ladder":
-        return (*LADDER, "flash_attention", "sdpa-cudnn")
+        return (*LADDER_OURS, "sdpa-cudnn")
     if stem in ("flash_attention", "flash_decode"):
         ours: tuple[str, ...] = ("ours",)
         if stem == "flash_attention":
@@ -71,14 +71,14 @@ def names(stem: str, direction: str = "forward", dtype: str = "bf16") -> tuple[s
 
 def implementation(name: str, stem: str, module: ModuleType) -> Implementation:
     """Return one implementation by its name. Raises ValueError for a name the stem has not."""
-    if name == "ours" and stem == "flash_attention":
-        return partial(module.flash_attention, deterministic=False)
-    if name == "ours" or (name == "ours-deterministic" and stem == "flash_attention"):
+    if name == "ours-deterministic" and stem == "flash_attention":
+        return partial(module.flash_attention, deterministic=True)
+    if name == "ours":
         launcher: Callable[..., Any] = getattr(module, stem)
         return lambda **inputs: as_tuple(launcher(**inputs))
     if name == "ours-triton" and stem == "flash_attention":
         return partial(portable, module)
-    if stem == "attention_ladder" and name in (*LADDER, "flash_attention"):
+    if stem == "attention_ladder" and name in LADDER_OURS:
         step: Callable[..., Any] = module.IMPLEMENTATIONS[name]
         return lambda **inputs: as_tuple(step(**inputs))
     attention = stem in ATTENTION

@@ -72,7 +72,7 @@ def test_a_new_kernel_without_a_peer_is_told_what_it_needs(kernel: ModuleType, n
         peers.implementation(name, "made_up", kernel)
 
 
-@pytest.mark.parametrize("name", [*cases.LADDER, "flash_attention"])
+@pytest.mark.parametrize("name", cases.LADDER_OURS)
 def test_a_step_of_the_ladder_is_called_by_its_name(name: str, kernel: ModuleType) -> None:
     kernel.IMPLEMENTATIONS = {name: lambda **_: (name, "lse")}  # type: ignore[attr-defined]
     assert peers.implementation(name, "attention_ladder", kernel)(**QKV) == (name, "lse")
@@ -128,8 +128,8 @@ def test_liger_leaves_the_gradients_alone_that_all_peers_share(kernel: ModuleTyp
     assert torch.equal(first[0], again[0])
 
 
-@pytest.mark.parametrize(("name", "asked"), [("ours", False), ("ours-deterministic", None)])
-def test_the_fast_backward_is_asked_for_and_timed_beside_the_deterministic_one(
+@pytest.mark.parametrize(("name", "asked"), [("ours", None), ("ours-deterministic", True)])
+def test_the_backward_of_choice_is_timed_beside_the_deterministic_one(
     name: str, asked: bool | None, kernel: ModuleType
 ) -> None:
     assert name in peers.names("flash_attention", "backward", "bf16")

@@ -24,6 +24,7 @@ from kernels import (
     flash_attention_hopper_gradients_consumer,
     flash_attention_hopper_gradients_producer,
     flash_attention_hopper_producer,
+    flash_attention_hopper_short,
 )
 from kernels.attention_ladder import (
     gluon_tiles,
@@ -31,14 +32,14 @@ from kernels.attention_ladder import (
     step5_warpgroups,
     step6_overlap,
     step7_persistent,
-    step8_late_wait,
+    trial_late_wait,
 )
 from kernels.attention_reference import eager, inputs, reference, sizes
 from tests.kernels.gluon_on_cpu.launch import run_on_cpu
 
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU runs the kernels itself")
 
-STEPS = [step4_ring, step5_warpgroups, step6_overlap, step7_persistent, step8_late_wait]
+STEPS = [step4_ring, step5_warpgroups, step6_overlap, step7_persistent, trial_late_wait]
 MODULES = [
     flash_attention_hopper,
     flash_attention_hopper_producer,
@@ -46,6 +47,7 @@ MODULES = [
     flash_attention_hopper_gradients,
     flash_attention_hopper_gradients_producer,
     flash_attention_hopper_gradients_consumer,
+    flash_attention_hopper_short,
     gluon_tiles,
     *STEPS,
 ]
@@ -106,6 +108,32 @@ def test_the_forward_is_as_exact_as_eager(
 
 
 @pytest.mark.parametrize(
+    ("shape", "causal"),
+    [
+        ((2, 2, 1, 64, 64, 64), False),
+        ((2, 2, 1, 200, 333, 40), False),
+        ((1, 1, 1, 1, 5, 64), False),
+        ((1, 4, 2, 300, 428, 64), True),
+        ((2, 6, 2, 640, 640, 40), True),
+        ((1, 10, 5, 70, 134, 33), True),  # 7 heads for the L2, then 3
+    ],
+    ids=ident,
+)
+def test_the_short_forward_is_as_exact_as_eager(
+    shape: Shape, causal: bool, gpu_of: Any, monkeypatch: pytest.MonkeyPatch,
+    assert_as_exact_as_eager: Any,
+) -> None:  # fmt: skip
+    arguments, ordinary, exact = case(shape, causal)
+    q, k, v = (arguments[name].detach() for name in "qkv")
+    out, lse = torch.empty_like(q), torch.empty(q.shape[:3])
+    gpu_of(132)
+    monkeypatch.setattr(flash_attention_hopper_short, "heads_in_l2", lambda *_: 7)
+    flash_attention_hopper_short.forward_hopper_short(q, k, v, out, lse, causal, q.shape[3] ** -0.5)
+    assert_as_exact_as_eager(out, ordinary[0], exact[0], arguments)
+    assert_as_exact_as_eager(lse, ordinary[1], exact[1], arguments)
+
+
+@pytest.mark.parametrize(
     ("shape", "causal", "sms", "apart"),
     [
         ((1, 1, 1, 128, 128, 64), False, 132, 0.0),
@@ -144,7 +172,7 @@ def test_the_gradients_are_as_exact_as_eager(
     ("H", "N", "D", "sms"), [(1, 256, 64, 132), (2, 640, 64, 1), (3, 384, 128, 2)]
 )
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__.split(".")[-1])
-def test_each_step_of_the_ladder_is_as_exact_as_eager(
+def test_each_step_of_the_ladder_and_the_trial_are_as_exact_as_eager(
     step: ModuleType, H: int, N: int, D: int, sms: int, causal: bool,
     gpu_of: Any, assert_as_exact_as_eager: Any,
 ) -> None:  # fmt: skip

@@ -19,7 +19,7 @@ from transformers import (
 )
 
 from kernels import model_path_attention, model_path_models
-from kernels.attention_path import HOPPER, PORTABLE, PORTABLE_GRADIENTS
+from kernels.attention_path import HOPPER, HOPPER_SHORT, PORTABLE, PORTABLE_GRADIENTS
 from kernels.bench.launched import launched, peak_bytes
 from kernels.bench.timing import FLUSH_BYTES, CudaTimer
 from kernels.model_path import (
@@ -181,23 +181,6 @@ def noting(real: Callable[..., Any], calls: list[Any]) -> Callable[..., Any]:
         return real(*tensors, **options)
 
     return wrapper
-
-
-@pytest.mark.parametrize("asked", [False, True])
-def test_gradients_repeat_bit_for_bit_where_torch_is_asked_for_that(
-    asked: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    met: list[bool] = []
-    real = model_path_attention.flash_attention
-
-    def note(*tensors: torch.Tensor, **options: Any) -> Any:
-        met.append(options["deterministic"])
-        return real(*tensors, **options)
-
-    monkeypatch.setattr(model_path_attention, "flash_attention", note)
-    monkeypatch.setattr(torch, "are_deterministic_algorithms_enabled", lambda: asked)
-    course_attention(torch.nn.Module(), *heads(2 * FEW, 2 * FEW), None)
-    assert met == [asked]
 
 
 def heads(N_Q: int, N_K: int, **options: Any) -> tuple[torch.Tensor, ...]:
@@ -502,7 +485,7 @@ def test_on_a_gpu_the_profiler_sees_the_kernel_that_was_chosen(name: str) -> Non
         seen = launched(step)
     picked = kernel_of(*seen_by_attention(model, step))
     on_hopper = torch.cuda.get_device_capability()[0] == 9
-    assert (picked.kernel == HOPPER) == on_hopper
+    assert (picked.kernel in (HOPPER, HOPPER_SHORT)) == on_hopper
     assert seen["names"][picked.kernel] == 2  # once a layer
     with attention(model, "none"):
         without = launched(step)
@@ -511,7 +494,8 @@ def test_on_a_gpu_the_profiler_sees_the_kernel_that_was_chosen(name: str) -> Non
 
 @needs_gpu
 @pytest.mark.usefixtures("larger")
-@pytest.mark.parametrize("way", ["ours", "sdpa-cudnn", "sdpa-flash", "none"])
+# sdpa-flash takes no mask, and the cache of fixed size that a graph needs comes with one.
+@pytest.mark.parametrize("way", ["ours", "sdpa-cudnn", "none"])
 @pytest.mark.parametrize("name", MODELS)
 def test_on_a_gpu_a_decoding_step_replays_as_a_graph(name: str, way: str) -> None:
     model = made(name, torch.bfloat16)

@@ -27,12 +27,12 @@ class NVMMASharedLayout:
     get_default_for = staticmethod(layout)
 
 
-def program_id(_axis: int) -> int:
-    return current().program.pid
+def program_id(_axis: int) -> Value:
+    return value(torch.tensor(current().program.pid))
 
 
-def num_programs(_axis: int) -> int:
-    return current().program.programs
+def num_programs(_axis: int) -> Value:
+    return value(torch.tensor(current().program.programs))
 
 
 def warp_specialize(parts: list[Any], _warps: list[int], _registers: list[int]) -> None:
