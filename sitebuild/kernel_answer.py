@@ -26,6 +26,7 @@ from sitebuild.kernel_results import (
     device,
     each,
     framed,
+    is_peer,
     label,
     rates,
     results,
@@ -69,23 +70,26 @@ def answer(stem: str, folder: Path = RESULTS) -> str:
 
 def overview(folder: Path = RESULTS) -> str:
     """Return one table of all kernels and devices: forward in the first data type."""
-    rows = []
+    rows, left = [], 0
     for stem in STEMS:
         for result in results(stem, folder):
             if (best := best_case(result)) is not None:
                 rows.append(_overview_row(stem, result, best))
+                left += sum(one.mostly_launch for one in standings(result)["forward", "bf16"])
     if not rows:
         return ABSENT
     head = ("Kernel", "Device", "Cases", "Of the ceiling", "Over the best peer", "Largest case")
-    return framed(table(head, rows).replace(" --: |\n", " :-- |\n"))  # a case is text
+    text = table(head, rows).replace(" --: |\n", " :-- |\n")  # a case is text
+    return framed(f"{text}\n\n{left_out(left)}" if left else text)
 
 
 def _answer(result: Result) -> str:
-    rows, counted = [], []
+    rows, counted, timed = [], [], 0
     for (direction, dtype), every in standings(result).items():
         found = [one for one in every if not one.mostly_launch]
         rows.append([f"{direction}, {dtype}", *_summary(every)])
         counted += found
+        timed += len(every)
     head = (
         "Pass, dtype",
         "Cases",
@@ -95,7 +99,39 @@ def _answer(result: Result) -> str:
     )
     summary = table(head, rows) if rows else "No case was timed."
     facts = [*_weakest(result, counted), *_counted(result), *_checked(result)]
+    facts += _fewer(result)
+    facts += [left_out(timed - len(counted))] if timed > len(counted) else []
     return "\n\n".join([summary, "\n".join(f"- {fact}" for fact in facts)])
+
+
+def missing_peers(result: Result) -> dict[tuple[str, str], list[str]]:
+    """Return by pass and data type the peers that were timed in another data type alone."""
+    timed: dict[tuple[str, str], dict[str, None]] = {}  # names in order
+    for row in result["rows"]:
+        if "us" in row:
+            found = timed.setdefault((row["pass"], row["dtype"]), {})
+            found |= {row["implementation"]: None} if is_peer(row["implementation"]) else {}
+    missing = {}
+    for (direction, dtype), found in timed.items():
+        alike = [names for (of, _), names in timed.items() if of == direction]
+        every = dict.fromkeys(name for names in alike for name in names)
+        missing[direction, dtype] = [name for name in every if name not in found]
+    return {group: names for group, names in missing.items() if names}
+
+
+def _fewer(result: Result) -> list[str]:
+    groups: dict[str, list[str]] = {}
+    for (direction, dtype), names in missing_peers(result).items():
+        groups.setdefault(", ".join(names), []).append(f"{direction}, {dtype}")
+    return [f"Fewer peers in {' and '.join(of)}: without {names}." for names, of in groups.items()]
+
+
+def left_out(count: int) -> str:
+    cases = "1 case takes" if count == 1 else f"{count} cases take"
+    return (
+        f"{cases} under {LAUNCH_BOUND_US:.0f} us, mostly launch: left out of medians, means and "
+        "counts."
+    )
 
 
 def _summary(every: list[Standing]) -> list[str]:

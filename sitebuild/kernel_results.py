@@ -150,10 +150,14 @@ def is_ours(name: str) -> bool:
     return name.split("-")[0] == "ours"
 
 
+def is_peer(name: str) -> bool:
+    """Return whether an implementation is somebody else's; a copy computes nothing."""
+    return not is_ours(name) and name != "copy"
+
+
 def best_peer(result: Result, row: Row) -> Row | None:
     """Return the fastest timed row of somebody else on the same case."""
-    others = [r for r in same_case(result, row) if not is_ours(r["implementation"])]
-    others = [r for r in others if r["implementation"] != "copy"]
+    others = [r for r in same_case(result, row) if is_peer(r["implementation"])]
     return min(others, key=lambda r: float(r["us"][1]), default=None)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kernels.bench.cases import LADDER, TRIAL
+from sitebuild.kernel_answer import mean_ratio
 from sitebuild.kernel_results import RESULTS, Result, Row, each, label, rates, table
 from sitebuild.kernel_tables import faults, folded
 from sitebuild.labs import ROOT
@@ -156,7 +157,12 @@ def _speed(result: Result) -> str:
 def _gain(rate: float | None, earlier: float | None) -> str:
     if rate is None or earlier is None:
         return _rate(rate)
-    return f"{rate:,.0f} <small>{rate / earlier - 1:+.0%}</small>"
+    return f"{rate:,.0f} <small>{percent(rate / earlier - 1)}</small>"
+
+
+def percent(gain: float) -> str:
+    """Return a gain with its sign, and one that rounds to nothing without."""
+    return "0%" if f"{gain:.0%}" in ("0%", "-0%") else f"{gain:+.0%}".replace("-", "−")
 
 
 def _trial(result: Result) -> str:
@@ -170,14 +176,15 @@ def _trial(result: Result) -> str:
         return "No shape was timed with it and with the last step."
     every, lengths = gains.values(), sorted({N for _, N in gains})
     lines = [
-        [of, *(f"{gains[of, N]:+.0%}" if (of, N) in gains else "–" for N in lengths)]
+        [of, *(percent(gains[of, N]) if (of, N) in gains else "–" for N in lengths)]
         for of in dict.fromkeys(of for of, _ in gains)
     ]
     faster, slower = sum(gain > 0 for gain in every), sum(gain < 0 for gain in every)
+    mean = mean_ratio([1 + gain for gain in every]) - 1
     told = (
         f"Shapes on which it is faster than step {numbered(BEFORE[TRIAL])}: {faster} of "
-        f"{len(gains)}; slower: {slower}. Its rate changes by {min(every):+.0%} to "
-        f"{max(every):+.0%}."
+        f"{len(gains)}; slower: {slower}. Its rate changes by {percent(min(every))} "
+        f"to {percent(max(every))}, by their geometric mean {percent(mean)}."
     )
     head = (f"{TRIAL} over {BEFORE[TRIAL]}", *(f"N = {N}" for N in lengths))
     return f"{told}\n\n{table(head, lines)}"
@@ -244,4 +251,5 @@ def _worst(rows: list[Row]) -> str:
         return "–"
     if any(row["error"] is None for row in rows):
         return "not finite"
-    return f"{max(row['error'] / row['tolerance'] for row in rows):.0%}"
+    share = max(row["error"] / row["tolerance"] for row in rows)
+    return "&lt;1%" if share and f"{share:.0%}" == "0%" else f"{share:.0%}"

@@ -4,6 +4,7 @@ A page calls `chart(stem)`. Run as a module it draws all kernels that have resul
 """
 
 from collections.abc import Callable, Sequence
+from math import hypot
 from pathlib import Path
 
 from sitebuild.kernel_answer import Standing, standings
@@ -24,8 +25,11 @@ from sitebuild.kernel_results import (
 from sitebuild.svg import WIDTH, circle, figure, line, log_scale, text
 
 LEFT, RIGHT, TOP = 104.0, WIDTH - 12.0, 22.0
-ROW, DOT = 26.0, 3.2
-BESIDE = (0.0, -6.0, 6.0, -10.0, 10.0)  # places of dots that would cover one another
+ROW, DOT = 26.0, 2.6  # the least height of a row, and the radius of a dot
+START, END = LEFT + DOT + 2, RIGHT - DOT - 2  # so that no dot reaches beyond its axis
+# ticks for a ratio; the fine ones only where there is room
+RATIOS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+FINE, WIDE = (0.75, 1.5), 4.0
 Scale = Callable[[float], float]
 Groups = dict[tuple[str, str], list[Standing]]
 
@@ -43,22 +47,23 @@ def draw(result: Result) -> str:
     if not every:
         return ""
     over, name = ceiling_name(result), result["kernel"]
-    most = max(1.1, *(one.share for one in every))
+    most = max(1.0, *(one.share for one in every))
     body, y = panel(
         TOP, f"share of the {over}", groups, lambda one: one.share,
-        lambda share: LEFT + (RIGHT - LEFT) * share / most,
+        lambda share: START + (END - START) * share / most,
         [(tick, f"{tick:.0%}") for tick in (0.0, 0.25, 0.5, 0.75, 1.0)],
     )  # fmt: skip
     leads = [one.lead for one in every if one.lead is not None]
     if leads:
-        low, high = min(0.7, *leads) / 1.1, max(1.5, *leads) * 1.1
-        ticks = [t for t in (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0, 8.0) if low < t < high]
+        ticks = ratio_ticks(leads)
+        low, high = min(*leads, ticks[0]), max(*leads, ticks[-1])
         more, y = panel(
             y + 22, "rate over the best peer's", groups, lambda one: one.lead,
-            lambda lead: log_scale(low, high, LEFT, RIGHT, lead),
+            lambda lead: log_scale(low, high, START, END, lead),
             [(tick, f"{tick:g}") for tick in ticks],
         )  # fmt: skip
         body += more
+    hollow = f" Hollow: under {LAUNCH_BOUND_US:.0f} us, mostly launch."
     return figure(
         f"shares-{name.replace('_', '-')}-{anchor(result)}",
         f"How far {name} is from the roof and from its peers on {device(result)}",
@@ -69,7 +74,7 @@ def draw(result: Result) -> str:
         ("Case", f"Of the {over}", "Over the best peer", "Best peer"),
         [_cells(one) for one in every],
         f"{name} on {device(result)}, {moment(result)}. One dot a case; right of the line at 1 "
-        f"ours is faster. Hollow: under {LAUNCH_BOUND_US:.0f} us, mostly launch.",
+        f"ours is faster.{hollow if any(one.mostly_launch for one in every) else ''}",
         mark([result]),
     )
 
@@ -83,27 +88,47 @@ def panel(
     ticks: Sequence[tuple[float, str]],
 ) -> tuple[list[str], float]:
     """Return a row of dots for each group over one axis, and where the panel ends."""
-    bottom = top + ROW * len(groups)
+    dots, bottom = [], top
+    for (direction, dtype), found in groups.items():
+        known = [(value, one) for one in found if (value := value_of(one)) is not None]
+        places = swarm([at(value) for value, _ in known])
+        height = max(ROW, 2 * max(map(abs, places), default=0.0) + 2 * DOT + 6)
+        middle = bottom + height / 2
+        bottom += height
+        dots.append(text(LEFT - 8, middle + 4, f"{direction}, {dtype}", "end"))
+        for (value, one), beside in zip(known, places, strict=True):
+            kind = "dot-hollow" if one.mostly_launch else "dot"
+            tip = f"{label(one.row['shape'])}: {value:.2f}"
+            dots.append(circle(at(value), middle + beside, DOT, kind, tip))
     body = [text(LEFT, top - 8, title, classes="soft"), line(LEFT, bottom, RIGHT, bottom)]
     for tick, name in ticks:
         style = "line" if tick == 1 else "line thin faint"
         body.append(line(at(tick), top, at(tick), bottom + 4, style))
         body.append(text(at(tick), bottom + 17, name, "middle", "soft"))
-    for index, ((direction, dtype), found) in enumerate(groups.items()):
-        middle = top + ROW * (index + 0.5)
-        body.append(text(LEFT - 8, middle + 4, f"{direction}, {dtype}", "end"))
-        taken: dict[int, int] = {}
-        for one in sorted(found, key=lambda one: value_of(one) or 0.0):
-            value = value_of(one)
-            if value is None:
-                continue
-            place = round(at(value) / (2 * DOT))
-            beside = BESIDE[taken.get(place, 0) % len(BESIDE)]
-            taken[place] = taken.get(place, 0) + 1
-            kind = "dot-hollow" if one.mostly_launch else "dot"
-            tip = f"{label(one.row['shape'])}: {value:.2f}"
-            body.append(circle(at(value), middle + beside, DOT, kind, tip))
-    return body, bottom + 28
+    return body + dots, bottom + 28
+
+
+def ratio_ticks(leads: Sequence[float]) -> list[float]:
+    """Return ticks from at or below the least ratio to at or above the largest, 1 among them."""
+    low = max((t for t in RATIOS if t <= min(1.0, *leads)), default=RATIOS[0])
+    high = min((t for t in RATIOS if t >= max(1.0, *leads)), default=RATIOS[-1])
+    low, high = min(low, 0.75), max(high, 1.5)
+    skipped = FINE if high / low > WIDE else ()
+    return [t for t in RATIOS if low <= t <= high and (t in (low, high) or t not in skipped)]
+
+
+def swarm(xs: Sequence[float]) -> list[float]:
+    """Return how far above or below its row each dot stands, so that none covers another."""
+    steps = [0.0] + [side * n * DOT for n in range(1, 2 * len(xs) + 1) for side in (-1, 1)]
+    placed: list[tuple[float, float]] = []
+    found = [0.0] * len(xs)
+    for index in sorted(range(len(xs)), key=lambda index: xs[index]):
+        x = xs[index]
+        found[index] = next(
+            y for y in steps if all(hypot(x - px, y - py) >= 2 * DOT for px, py in placed)
+        )
+        placed.append((x, found[index]))
+    return found
 
 
 def _cells(one: Standing) -> tuple[str, str, str, str]:

@@ -58,6 +58,7 @@ def draw(result: Result) -> str:
     every = sorted({N for of_kind in found.values() for _, N in of_kind})
     looks = ("dashed", "soft", "strong")[-len(every) :]
     told = "; ".join(f"{look}: N = {N}" for look, N in zip(looks, every, strict=False))
+    told = told[:1].upper() + told[1:]
     body.append(text(WIDTH - 6, bottom + 12, "number of the step", "end", "soft"))
     return figure(
         f"ladder-shapes-{anchor(result)}",

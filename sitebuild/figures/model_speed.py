@@ -1,5 +1,6 @@
 """Tokens a second of whole models against the length of the sequence, one panel a step."""
 
+from itertools import pairwise
 from pathlib import Path
 
 from sitebuild.kernel_results import (
@@ -13,19 +14,21 @@ from sitebuild.kernel_results import (
     moment,
     results,
 )
-from sitebuild.model_rows import STEM, Steps, best_rival, by_step, clock_of, rate, title
+from sitebuild.model_rows import PHASES, STEM, Steps, best_rival, by_step, clock_of, rate, title
 from sitebuild.svg import WIDTH, figure, line, log_scale, polyline, text
 
 LEFT, RIGHT, GAP = 40.0, 14.0, 4.0  # beside the drawing area of a panel
-TOP, HEIGHT, BELOW = 22.0, 112.0, 26.0  # its title, its area, its lengths
+TOP, HEIGHT, BELOW = 22.0, 120.0, 26.0  # its title, its area, its lengths
 LEGEND = 22.0
 # what is drawn, from the lowest line up
 LINES = (
-    ("eager", "line dashed"),
+    ("eager", "stroke-soft dotted"),
     ("best SDPA", "stroke-soft"),
     ("ours", "stroke-ink"),
-    ("no attention", "line thin dashed"),
+    ("no attention", "stroke-ink long-dashed"),
 )
+NAMED = {"eager": 34.0, "no attention": 72.0}  # in the panels too; about the width of the name
+ROOM = 14.0  # over the highest line, for its name
 Point = tuple[int, float]  # length, tokens a second
 
 
@@ -35,7 +38,7 @@ def chart(folder: Path = RESULTS) -> str:
 
 
 def curves(steps: Steps) -> dict[str, list[Point]]:
-    """Return the points of each line, lengths without a time left out."""
+    """Return the points of each line, lengths without a time by the step's clock left out."""
     found: dict[str, list[Point]] = {name: [] for name, _ in LINES}
     for N, rows in steps.items():
         clock = clock_of(rows)
@@ -46,9 +49,8 @@ def curves(steps: Steps) -> dict[str, list[Point]]:
             "best SDPA": best_rival(rows, clock),
         }
         for name, row in shown.items():
-            times = row and (row.get(clock) or row.get("us"))  # `eager` cannot be replayed
-            if row and times:
-                found[name].append((N, rate(row, times[1])))
+            if row and clock in row:  # beside replayed graphs no step that was launched one by one
+                found[name].append((N, rate(row, row[clock][1])))
     return found
 
 
@@ -79,10 +81,23 @@ def draw(result: Result) -> str:
         body,
         ("Step", "Attention", "N", "Tokens a second"),
         data,
-        f"{device(result)}, {moment(result)}. Tokens a second against N. The thin dashed line is "
-        "the model without attention. Decoding is replayed as a CUDA graph; eager cannot be.",
+        f"{device(result)}, {moment(result)}. Tokens a second against N. Long dashes: the model "
+        f"without attention; dots: separate calls (eager).{_replayed(result)}",
         mark([result]),
     )
+
+
+def _replayed(result: Result) -> str:
+    """Return which steps were replayed, and that `eager`, which cannot be, is not among them."""
+    replayed = {
+        PHASES[phase]
+        for (_, phase), steps in by_step(result).items()
+        if any(clock_of(rows) == "graph_us" for rows in steps.values())
+    }
+    if not replayed:
+        return ""
+    which = " and ".join(sorted(replayed)).capitalize()
+    return f" {which} is replayed as a CUDA graph; eager cannot be, and is left out there."
 
 
 def _legend() -> list[str]:
@@ -101,14 +116,16 @@ def _panel(
     if not points:
         return [*body, text(x, y + 40, "not timed", classes="soft")]
     lengths = sorted({N for N, _ in points})
-    low, high = min(r for _, r in points) / 1.3, max(r for _, r in points) * 1.3
+    low, high = min(r for _, r in points) / 1.3, max(r for _, r in points) * 1.1
     start, end, top = x + LEFT, x + wide - RIGHT, y + TOP
     bottom = top + HEIGHT
 
     def at(N: float, value: float) -> tuple[float, float]:
         last = max(lengths[-1], 2 * lengths[0])
-        return log_scale(lengths[0], last, start, end, N), log_scale(low, high, bottom, top, value)
+        x = log_scale(lengths[0], last, start, end, N)
+        return x, log_scale(low, high, bottom, top + ROOM, value)
 
+    names = []
     body.append(line(start, bottom, end, bottom))
     for power in range(10):
         for tick in (10**power, 3 * 10**power):
@@ -120,8 +137,21 @@ def _panel(
         body.append(text(at(N, low)[0], bottom + 16, _short(N), "middle", "soft"))
     for name, classes in LINES:
         if found[name]:
-            body.append(polyline([at(*point) for point in found[name]], classes))
-    return body
+            places = [at(*point) for point in found[name]]
+            body.append(polyline(places, classes))
+            if name in NAMED:
+                height = highest(places, places[-1][0] - NAMED[name]) - 6
+                names.append(text(places[-1][0], height, name, "end", "ink halo"))
+    return body + names
+
+
+def highest(places: list[tuple[float, float]], start: float) -> float:
+    """Return the y of the highest place of a line from x = `start` on."""
+    inside = [y for x, y in places if x >= start]
+    for (x, y), (later, below) in pairwise(places):
+        if x < start < later:
+            inside.append(y + (below - y) * (start - x) / (later - x))
+    return min(inside)
 
 
 def _short(number: int) -> str:

@@ -51,7 +51,8 @@ def _story(result: Result) -> str:
     if found is None:
         return "No case was both timed and counted for three kernels and for one."
     timed, naive, ours = found
-    roofs = naive.least / ours.least
+    ratio = naive.least / ours.least
+    roofs, of_ours, of_naive = _factors(ratio, ours.share, naive.share)
     rows = [
         ("Bytes in DRAM, GB", *(f"{s.byte_count / 1e9:,.2f}" for s in (naive, ours)),
          f"{naive.byte_count / ours.byte_count:.1f}"),
@@ -61,7 +62,7 @@ def _story(result: Result) -> str:
         ("The matrix product would take for these FLOP, ms",
          *(_ms(s.for_flops) for s in (naive, ours)), f"{naive.for_flops / ours.for_flops:.1f}"),
         ("So its roof is that of", naive.limit, ours.limit, ""),
-        ("Share of its own roof", f"{naive.share:.0%}", f"{ours.share:.0%}",
+        ("Share of its own roof", of_naive, of_ours,
          f"{naive.share / ours.share:.2f}"),
     ]  # fmt: skip
     head = (label(timed["shape"]), "Three kernels", "One kernel", "Ratio")
@@ -69,11 +70,22 @@ def _story(result: Result) -> str:
     told = (
         f"**{fewer:.0f} times fewer bytes, {faster:.1f} times less time.** At their roofs three "
         f"kernels need {_ms(naive.least)} ms for their {naive.limit}, one kernel "
-        f"{_ms(ours.least)} ms for its {ours.limit}: {roofs:.1f} times. Three kernels run at "
-        f"{naive.share:.0%} of their roof and one at {ours.share:.0%} of its own, and {roofs:.1f} "
-        f"× {ours.share:.0%} / {naive.share:.0%} is the {faster:.1f} that was measured."
+        f"{_ms(ours.least)} ms for its {ours.limit}: {roofs} times. Three kernels run at "
+        f"{of_naive} of their roof and one at {of_ours} of its own, and {roofs} "
+        f"× {of_ours} / {of_naive} is the {faster:.1f} that was measured."
     )
     return f"{table(head, rows)}\n\n{told}"
+
+
+def _factors(ratio: float, ours: float, naive: float) -> tuple[str, str, str]:
+    """Return the factors of a speed-up with as many digits as it takes to check the product."""
+    exact = f"{ratio * ours / naive:.1f}"
+    for digits in range(4):
+        factors = f"{ratio:.{digits + 1}f}", f"{ours:.{digits}%}", f"{naive:.{digits}%}"
+        first, second, third = (float(factor.rstrip("%")) for factor in factors)
+        if third and f"{first * second / third:.1f}" == exact:
+            break
+    return factors
 
 
 def _largest(result: Result) -> tuple[Row, Side, Side] | None:

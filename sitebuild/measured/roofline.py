@@ -3,7 +3,7 @@
 from html import escape
 from pathlib import Path
 
-from sitebuild.figures.measured_roofline import Point, by_device, draw, point_of
+from sitebuild.figures.measured_roofline import PASSING, Point, by_device, draw, point_of, roofs
 from sitebuild.kernel_results import (
     ABSENT,
     BY_FLOP,
@@ -24,8 +24,7 @@ def placed(folder: Path = RESULTS) -> str:
 
 def _placed(found: list[Result]) -> str:
     points = [point for result in found for point in _points(result)]
-    ceilings = [session["ceilings"] for result in found for session in result["sessions"]]
-    copy, product = (max(x[key] for x in ceilings) for key in ("copy_gb_s", "matmul_tflop_s"))
+    copy, product = roofs(found)
     ridge = product * 1e3 / copy
     left = [point for point in points if point.intensity < ridge]
     right = [point for point in points if point.intensity >= ridge]
@@ -34,7 +33,8 @@ def _placed(found: list[Result]) -> str:
         told += f" Left of it, shares of the copy: {_shares(left)}."
     if right:
         told += f" Right of it, shares of the matrix product: {_shares(right)}."
-    return f"{draw(found, points, 'lesson')}\n\n{told} [All cases]({PAGE})."
+    own = f"A share is of the ceiling in the case's own run. {PASSING}"
+    return f"{draw(found, points, 'lesson')}\n\n{told} {own} [All cases]({PAGE})."
 
 
 def _points(result: Result) -> list[Point]:
@@ -45,7 +45,8 @@ def _points(result: Result) -> list[Point]:
     points = [point_of(result, row, stem)]
     if stem in BY_FLOP:
         eager = [r for r in same_case(result, row) if r["implementation"] == "eager"]
-        points += [point_of(result, r, f"{stem} as three kernels") for r in eager]
+        apart = [point_of(result, r, f"{stem} as three kernels") for r in eager]
+        points += [p._replace(case=f"{p.case} as three kernels") for p in apart]
     return points
 
 

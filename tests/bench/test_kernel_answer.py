@@ -7,7 +7,7 @@ import pytest
 
 from kernels.bench import stale
 from kernels.bench.store import result_path, write
-from sitebuild.kernel_answer import answer, mean_ratio, overview, standings
+from sitebuild.kernel_answer import answer, mean_ratio, missing_peers, overview, standings
 from sitebuild.kernel_results import ABSENT
 
 STEM = "flash_attention"
@@ -62,6 +62,28 @@ def test_a_case_that_is_mostly_launch_counts_for_nothing(
     text = answer(STEM, folder)
     assert "| forward, bf16 | 1 of 2 | 62% <small>62% – 62%</small> |" in text
     assert "causal" not in text
+    left = "1 case takes under 10 us, mostly launch: left out of medians, means and counts."
+    assert f"- {left}" in text.splitlines()
+    assert left in overview(folder).splitlines()
+
+
+def test_without_such_a_case_nothing_is_said_of_it(folder: Path) -> None:
+    assert "mostly launch" not in answer(STEM, folder)
+    assert "mostly launch" not in overview(folder)
+
+
+def test_peers_that_one_data_type_lacks_are_named(folder: Path, two_cases: dict[str, Any]) -> None:
+    ours, theirs = two_cases["rows"][:2]
+    assert missing_peers(two_cases) == {}
+    more = [theirs | {"implementation": name} for name in ("flex", "copy", "ours-triton")]
+    failed = {k: v for k, v in theirs.items() if k not in ("us", "repetitions", "graph")}
+    failed |= {"implementation": "flex", "dtype": "fp16", "error": "out of memory"}
+    halves = [ours | {"dtype": "fp16"}, theirs | {"dtype": "fp16"}, failed]
+    backward = [ours | {"pass": "backward"}]  # with no peer at all, and in one data type
+    two_cases["rows"] += [*more, *halves, *backward]
+    assert missing_peers(two_cases) == {("forward", "fp16"): ["flex"]}
+    write(result_path(folder, STEM, "NVIDIA H200"), two_cases)
+    assert "- Fewer peers in forward, fp16: without flex." in answer(STEM, folder).splitlines()
 
 
 def test_without_peers_counters_and_times_the_answer_is_short(

@@ -109,23 +109,23 @@ def times(result: dict[str, Any], us: dict[int, float]) -> dict[str, Any]:
     [
         (
             {1024: 32.0, 4096: 20.0},
-            "3 of 3; slower: 0. Its rate changes by +25% to +100%.",
+            "3 of 3; slower: 0. Its rate changes by +25% to +100%, by their geometric mean +71%.",
             "| D = 64 | +25% | +100% |",
         ),
         (
             {1024: 50.0, 4096: 80.0},
-            "0 of 3; slower: 3. Its rate changes by -50% to -20%.",
-            "| D = 64 | -20% | -50% |",
+            "0 of 3; slower: 3. Its rate changes by −50% to −20%, by their geometric mean −42%.",
+            "| D = 64 | −20% | −50% |",
         ),
         (
             {1024: 32.0, 4096: 50.0},
-            "1 of 3; slower: 2. Its rate changes by -20% to +25%.",
-            "| D = 64 | +25% | -20% |",
+            "1 of 3; slower: 2. Its rate changes by −20% to +25%, by their geometric mean −7%.",
+            "| D = 64 | +25% | −20% |",
         ),
         (
             {1024: 40.0, 4096: 50.0},
-            "0 of 3; slower: 2. Its rate changes by -20% to +0%.",
-            "| D = 64, causal | – | -20% |",
+            "0 of 3; slower: 2. Its rate changes by −20% to 0%, by their geometric mean −14%.",
+            "| D = 64, causal | – | −20% |",
         ),
     ],
 )
@@ -137,6 +137,14 @@ def test_the_trial_says_whether_it_is_faster_than_the_last_step(
     assert f"Shapes on which it is faster than step 7 persistent: {told}" in text
     assert "| late-wait over persistent | N = 1024 | N = 4096 |" in text
     assert line in text
+
+
+@pytest.mark.parametrize(
+    ("gain", "told"),
+    [(-0.004, "0%"), (0.0, "0%"), (0.004, "0%"), (-0.006, "−1%"), (0.006, "+1%"), (1.5, "+150%")],
+)
+def test_a_gain_that_rounds_to_nothing_has_no_sign(gain: float, told: str) -> None:
+    assert ladder.percent(gain) == told
 
 
 def test_a_trial_without_a_time_is_compared_with_nothing(
@@ -192,6 +200,13 @@ def test_errors_are_shares_of_what_is_allowed(climbed: Path) -> None:
     assert "| 4 ring | not finite | – | 0 of 1 |" in lines
 
 
+def test_a_small_error_is_not_none(climbed: Path, result: dict[str, Any]) -> None:
+    for row, error in zip(result["exactness"], (0.0, 0.00003), strict=False):
+        row["error"] = error
+    write(result_path(climbed, "attention_ladder", "NVIDIA H200"), result)
+    assert "| 1 two-loops | 0% | &lt;1% | 2 of 2 |" in ladder.exactness(climbed).splitlines()
+
+
 def test_the_story_has_a_bar_for_each_rate_on_the_longest_sequence(climbed: Path) -> None:
     drawn = ladder_story.chart(climbed)
     assert drawn.count("<rect") == 2 * (len(NAMES) - 1) - 1  # but no bar for the trial
@@ -205,7 +220,7 @@ def test_the_shapes_have_a_line_for_each_length_and_a_dot_for_each_step(climbed:
     assert drawn.count("<polyline") == 3
     assert drawn.count("<circle") == 3 * len(LADDER) - 1
     assert TRIAL not in drawn
-    assert "soft: N = 1024; strong: N = 4096" in drawn
+    assert ". Soft: N = 1024; strong: N = 4096.</figcaption>" in drawn
 
 
 @pytest.mark.parametrize("chart", CHARTS)

@@ -1,6 +1,7 @@
 """What lessons show of captured results, computed by hand from made-up ones."""
 
 import importlib
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -128,6 +129,19 @@ def test_the_story_explains_the_ratio_of_times_by_both_shares(
     assert "3.0 × 62% / 47% is the 4.0 that was measured." in told
 
 
+@pytest.mark.parametrize("us", [60_000.0, 61_000.0, 66_000.0, 84_930.0, 159_000.0])
+def test_the_printed_factors_give_the_printed_speed_up(
+    folder: Path, attention: dict[str, Any], us: float
+) -> None:
+    attention["rows"][1]["us"] = [us] * 3
+    told = hbm_traffic.story(put(folder, attention))
+    found = re.search(r"([\d.]+) × ([\d.]+)% / ([\d.]+)% is the ([\d.]+) that", told)
+    assert found is not None
+    roofs, ours, naive, faster = map(float, found.groups())
+    assert f"{roofs * ours / naive:.1f}" == f"{faster:.1f}" == f"{us / 16_000:.1f}"
+    assert f"at {found[3]}% of their roof and one at {found[2]}% of its own" in told
+
+
 def test_the_story_needs_a_case_that_both_ran_and_were_counted_on(
     folder: Path, attention: dict[str, Any]
 ) -> None:
@@ -197,6 +211,10 @@ def test_points_stand_on_their_side_of_the_measured_ridge(
     assert "On this NVIDIA H200 the measured roofs meet at 200 FLOP/B." in told
     assert "Left of it, shares of the copy: flash_attention as three kernels 35%." in told
     assert "Right of it, shares of the matrix product: flash_attention 62%." in told
+    assert "A share is of the ceiling in the case's own run. A share may pass 100%:" in told
+    case = "flash_attention B8 H32 N8192 D128"
+    rows = [f'<th scope="row">{name}</th>' for name in (case, f"{case} as three kernels")]
+    assert [told.count(row) for row in rows] == [1, 1]
     assert told.startswith('<figure class="figure" id="measured-roofline-lesson-h200">')
 
 

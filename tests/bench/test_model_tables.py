@@ -10,13 +10,15 @@ import pytest
 from kernels.bench import stale
 from kernels.bench.schema import faults
 from kernels.bench.store import result_path, write
-from sitebuild.figures.model_speed import chart, curves
+from sitebuild.figures.model_speed import LINES, chart, curves, highest
 from sitebuild.kernel_paths import paths
 from sitebuild.kernel_results import ABSENT, STALE
 from sitebuild.kernel_tables import exactness
+from sitebuild.labs import ROOT
 from sitebuild.model_rows import by_step, clock_of, no_slower, rate, tokens, worth
 from sitebuild.model_tables import amdahl, answer, launches, memory, speed
 
+SITE_CSS = ROOT / "docs" / "assets" / "site.css"
 TABLES = [answer, amdahl, speed, launches, memory]
 MS = 1000.0
 
@@ -258,16 +260,45 @@ def test_the_chart_draws_the_best_rival_and_a_table_of_all_values(
 ) -> None:
     steps = by_step(model_result)["llama", "decode"]
     assert curves(steps) == {
-        "eager": [(1024, 500.0)],
+        "eager": [],  # launched one by one, beside replayed graphs
         "best SDPA": [(1024, 2000.0)],
         "ours": [(1024, 8 / 3e-3)],
         "no attention": [(1024, 4000.0)],
     }
     drawn = chart(place)
-    assert drawn.count("<polyline") == 4 + 3 + 3  # eager ran out of memory twice
+    assert drawn.count("<polyline") == 3 + 3 + 3  # eager ran out of memory twice
+    assert drawn.count(">no attention</text>") == 1 + 3  # in the legend and at each line
+    assert drawn.count(">eager</text>") == 1
+    assert "Decoding is replayed as a CUDA graph; eager cannot be, and is left out there." in drawn
     assert '<tr><th scope="row">GPT-2-like, prefill</th><td>ours</td><td>4,096</td>' in drawn
     ids = re.findall(r'\bid="([^"]+)"', drawn)
     assert len(ids) == len(set(ids)) > 0
+
+
+def test_without_replays_eager_is_drawn_beside_the_rest_and_the_caption_says_nothing(
+    place: Path, model_result: dict[str, Any]
+) -> None:
+    rows = [{k: v for k, v in row.items() if k != "graph_us"} for row in ROWS]
+    write(result_path(place, "model_path", "NVIDIA H200"), model_result | {"rows": rows})
+    assert curves(by_step({"rows": rows})["llama", "decode"])["eager"] == [(1024, 500.0)]
+    assert chart(place).count(">eager</text>") == 2
+    assert "replayed" not in chart(place)
+
+
+def test_no_two_lines_of_the_chart_look_alike() -> None:
+    looks = [classes for _, classes in LINES]
+    assert len(looks) == len(set(looks)) == 4
+    css = SITE_CSS.read_text("utf-8")
+    dashes = [re.search(rf"\.figure \.{name} {{[^}}]*stroke-dasharray: ([^;]+);", css)
+              for name in ("dotted", "long-dashed")]  # fmt: skip
+    assert None not in dashes
+    assert len({found[1] for found in dashes if found}) == 2
+    assert css.index(".figure .stroke-ink") < css.index(".figure .long-dashed")  # its width wins
+
+
+def test_a_name_stands_over_the_highest_part_of_the_line_below_it() -> None:
+    falling = [(0.0, 0.0), (10.0, 10.0), (20.0, 30.0)]
+    assert [highest(falling, start) for start in (20.0, 15.0, 5.0, -5.0)] == [30.0, 20.0, 5.0, 0.0]
 
 
 def test_a_step_that_nobody_could_do_is_drawn_as_such(
