@@ -154,7 +154,7 @@ def _launches(result: Result) -> str:
     steps: dict[tuple[str, str], dict[str, Row]] = {}
     for row in result["launches"]:
         steps.setdefault((model(row), row["pass"]), {})[row["implementation"]] = row
-    head = ("", *IMPLEMENTATIONS)
+    head = ("Step", *IMPLEMENTATIONS)
     blocks = []
     for kind, what in (("kernels", "Kernels"), ("copies", "Copies")):
         lines = [[title(*key), *_counts(rows, kind)] for key, rows in steps.items()]

@@ -19,9 +19,8 @@ def main() -> None:
             for column in range(SHOWN):
                 x, y, bank = left + column * CELL, TOP + row * CELL, word(row, column) % BANKS
                 read = column == COLUMN
-                tip = f"{name}, row {row}, column {column}: bank {bank}"
                 look = "lvl-shared" if read else "wash"
-                body.append(rect(x + 0.5, y + 0.5, CELL - 1, CELL - 1, look, tip))
+                body.append(rect(x + 0.5, y + 0.5, CELL - 1, CELL - 1, look))
                 ink = "on-level" if read else "soft"
                 body.append(text(x + CELL / 2, y + CELL - 4, f"{bank}", "middle", ink))
         banks = ", ".join(f"{word(row, COLUMN) % BANKS}" for row in range(SHOWN))
