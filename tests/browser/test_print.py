@@ -21,6 +21,11 @@ CUT_OFF = """() => [...document.querySelectorAll("article *")]
   .filter(e => e.getBoundingClientRect().right > innerWidth + 1
     || (getComputedStyle(e).overflowX !== "visible" && e.scrollWidth > e.clientWidth + 1))
   .map(e => `${e.tagName} ${e.className} ${e.textContent.slice(0, 40)}`)"""
+COVERED = """() => [...document.querySelectorAll("article .origin")]
+  .map(e => [e, e.previousElementSibling?.querySelector("table") ?? e.previousElementSibling])
+  .filter(([e, above]) => above?.tagName === "TABLE" && e.checkVisibility())
+  .filter(([e, table]) => e.getBoundingClientRect().top < table.getBoundingClientRect().bottom)
+  .map(([e]) => e.textContent)"""
 BRIGHTNESS = """([selector, property]) => {
   const element = document.querySelector(selector)
   return Math.max(...getComputedStyle(element)[property].match(/\\d+/g).slice(0, 3).map(Number))
@@ -47,6 +52,14 @@ def test_print_shows_nothing_for_screens_and_cuts_nothing_off(site, visit, path:
     page = printed(visit, site.url + path)
     assert page.evaluate(FOR_SCREENS) == []
     assert page.evaluate(CUT_OFF) == []
+
+
+@pytest.mark.parametrize("visit", DARK, indirect=True)
+@pytest.mark.parametrize("path", ["kernels/attention_ladder/", "kernels/model_path/"])
+def test_in_print_no_table_covers_where_it_comes_from(site, visit, path: str) -> None:
+    page = printed(visit, site.url + path)
+    assert page.locator("article .md-typeset__scrollwrap + .origin").count() > 0
+    assert page.evaluate(COVERED) == []
 
 
 @pytest.mark.parametrize("visit", DARK, indirect=True)

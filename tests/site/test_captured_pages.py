@@ -109,14 +109,3 @@ def test_a_changed_kernel_marks_its_tables_and_charts_everywhere(captured: Path)
         "lessons/memory_wall",
     ]
     assert ladder & set(marked) == (set() if "attention_ladder" in NOT_CAPTURED else ladder)
-
-
-def test_in_print_a_table_leaves_room_for_the_line_that_moves_up_to_it() -> None:
-    css = (ROOT / "docs" / "assets" / "site.css").read_text("utf-8")
-    screen, paper = css.split("@media print", 1)
-    moved = re.search(r"\.origin \{ margin-top: -([\d.]+)rem;", screen)
-    room = re.findall(r"^  \.md-typeset__scrollwrap\b.*?\bmargin(?:-block)?: ([\d.]+)", paper, re.M)
-    size = re.search(r"^\.md-typeset \{ font-size: ([\d.]+)rem;", screen, re.M)
-    assert moved is not None
-    assert size is not None
-    assert float(room[-1]) * float(size[1]) > float(moved[1])  # the last rule wins

@@ -1,0 +1,106 @@
+"""What the pages say in words of the captured results is so in the results.
+
+Numbers on a page are computed from a result, and change with it. A sentence does not: where a new
+capture says otherwise, the test that is named after the sentence fails, and the sentence has to go.
+"""
+
+from math import exp, log
+from typing import Any
+
+import pytest
+
+from kernels.bench.cases import LADDER, TRIAL
+from kernels.bench.schema import read
+from kernels.bench.stale import RESULTS
+
+DEVICE = "h200"
+FAR_ABOVE_L2 = 8192  # keys of the cases whose tensors are far beyond the L2
+
+
+def rows_of(stem: str, part: str = "rows") -> list[dict[str, Any]]:
+    return list(read(RESULTS / f"{stem}.{DEVICE}.json")[part])
+
+
+def times(stem: str, key: str = "us", **wanted: Any) -> dict[tuple[Any, ...], dict[str, float]]:
+    """Medians by (B, N, D, causal), and by implementation, of the rows that are as wanted."""
+    found: dict[tuple[Any, ...], dict[str, float]] = {}
+    for row in rows_of(stem):
+        facts = row | row["shape"]
+        if key in row and all(facts.get(name) == value for name, value in wanted.items()):
+            length = facts.get("N_K", facts.get("N"))
+            case = facts["B"], length, facts.get("D"), facts.get("causal")
+            found.setdefault(case, {})[row["implementation"]] = row[key][1]
+    return found
+
+
+def gains(before: str, after: str, D: int) -> dict[tuple[int, bool], float]:
+    """How many times as fast, by length and mask."""
+    return {
+        (N, causal): each[before] / each[after]
+        for (_, N, _, causal), each in times("attention_ladder", D=D).items()
+    }
+
+
+def test_the_ring_gains_at_the_smaller_head_dimension_most_where_short_and_causal() -> None:
+    found = gains("longest-first", "ring", 64)
+    assert min(found.values()) > 1.0
+    assert max(found, key=found.__getitem__) == (1024, True)
+
+
+def test_the_copying_warp_loses_where_sequences_are_short_and_causal() -> None:
+    found = gains("ring", "warpgroups", 64)
+    assert min(found, key=found.__getitem__) == (1024, True)
+    assert found[1024, True] < 1.0
+    assert min(gains("ring", "warpgroups", 128).values()) > 1.0
+
+
+def test_where_the_wait_stays_most_shapes_lose_and_most_at_the_smaller_head_dimension() -> None:
+    small, large = (list(gains(LADDER[-1], TRIAL, D).values()) for D in (64, 128))
+    assert sum(gain < 1.0 for gain in (*small, *large)) > len((*small, *large)) / 2
+    means = [exp(sum(map(log, found)) / len(found)) for found in (small, large)]
+    assert means[0] < means[1] < 1.0
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_persistent_kernel_reads_more_than_its_model_without_a_mask_only(causal: bool) -> None:
+    counted = [
+        row["dram_read"] + row["dram_write"] - row["model_bytes"]
+        for row in rows_of("flash_attention", "counters")
+        if row["implementation"] == "ours"
+        and (row["shape"]["N_K"], row["shape"]["causal"]) == (FAR_ABOVE_L2, causal)
+    ]
+    assert counted != []
+    assert all((beyond > 0) != causal for beyond in counted)
+
+
+def test_the_l2_handles_what_is_issued() -> None:
+    handled = [
+        row["l2_bytes"] / row["issued_bytes"]
+        for row in rows_of("flash_attention", "counters")
+        if (row["implementation"], row["shape"]["N_K"]) == ("ours", FAR_ABOVE_L2)
+    ]
+    assert handled == pytest.approx([1.0] * len(handled), abs=0.05)
+    assert len(handled) > 1
+
+
+def test_gradients_that_repeat_cost_more() -> None:
+    pairs = times("flash_attention", **{"pass": "backward", "dtype": "bf16", "N_K": 8192}).values()
+    assert all(each["ours-deterministic"] > each["ours"] for each in pairs)
+    assert len(pairs) > 1
+
+
+def test_the_library_s_graphs_of_decoding_fall_behind_its_kernels() -> None:
+    of = {"pass": "decode", "llama": True}
+    alone, graphs = times("model_path", "alone_us", **of), times("model_path", "graph_us", **of)
+    assert alone.keys() == graphs.keys() != set()
+    for case, each in graphs.items():
+        kernel = alone[case]["sdpa-cudnn"] / alone[case]["ours"]
+        assert each["sdpa-cudnn"] / each["ours"] > 1.2 * kernel
+
+
+def test_a_training_step_on_short_sequences_waits_for_the_host() -> None:
+    of = {"pass": "train", "gpt2": True}
+    steps, alone = times("model_path", **of), times("model_path", "alone_us", **of)
+    shortest = min(steps, key=lambda case: case[1])
+    assert steps[shortest]["ours"] > steps[shortest]["sdpa-cudnn"]
+    assert alone[shortest]["ours"] < alone[shortest]["sdpa-cudnn"]
