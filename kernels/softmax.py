@@ -1,9 +1,11 @@
 """Softmax of rows of any width: read once where a row fits on the chip, streamed where not.
 
-Rows of up to 1024 columns share a program, rows of up to 32768 have one each, and both are read
-once and held. Longer rows are streamed twice, the second time mostly out of the caches.
+Rows of up to 1024 columns share a program, rows of up to 65536 have one each, and both are read
+once and held; the widest of them in the 16 bits that they come in. Longer rows are streamed twice,
+the second time mostly out of the caches.
 """
 
+import math
 from typing import Any
 
 import torch
@@ -14,6 +16,8 @@ from kernels.work import Work
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 COLUMN_LIMIT = 2**31 - 2**15  # the loop over a row counts in 32 bits
+# exp2 is one instruction; exp and a division of each number would be several.
+LOG2_E = tl.constexpr(math.log2(math.e))
 
 
 # --8<-- [start:kernel]
@@ -21,26 +25,77 @@ COLUMN_LIMIT = 2**31 - 2**15  # the loop over a row counts in 32 bits
 def softmax_kernel(
     x_ptr, y_ptr,                                                  # (M, N); y contiguous
     stride_xm, stride_xn,                                          # elements
-    M, N, tiles, programs,                                         # sizes; tiles of BLOCK_M rows
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, STAGES: tl.constexpr,
+    M, N,                                                          # sizes
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
-    """Tiles of BLOCK_M whole rows; the next tile's loads may start before this one is written."""
+    """BLOCK_M whole rows."""
+    offs_m = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
     offs_n = tl.arange(0, BLOCK_N).to(tl.int64)
-    for tile in tl.range(tl.program_id(0), tiles, programs, num_stages=STAGES):
-        offs_m = tl.full((), BLOCK_M, tl.int64) * tile + tl.arange(0, BLOCK_M)
-        mask = (offs_m < M)[:, None] & (offs_n < N)[None, :]
-        x_ptrs = x_ptr + offs_m[:, None] * stride_xm + offs_n[None, :] * stride_xn
-        x = tl.load(x_ptrs, mask=mask, other=-float("inf")).to(tl.float32)
-        row_max = tl.max(x, 1)
-        row_max = tl.where(row_max == -float("inf"), 0.0, row_max)  # -inf - -inf is NaN
-        p = tl.exp(x - row_max[:, None])
-        total = tl.sum(p, 1)
-        y = p / tl.where(total == 0.0, 1.0, total)[:, None]  # a row of -inf only: 0
-        y_ptrs = y_ptr + offs_m[:, None] * N + offs_n[None, :]
-        tl.store(y_ptrs, y.to(y_ptr.dtype.element_ty), mask=mask)
+    mask = (offs_m < M)[:, None] & (offs_n < N)[None, :]
+    x_ptrs = x_ptr + offs_m[:, None] * stride_xm + offs_n[None, :] * stride_xn
+    x = tl.load(x_ptrs, mask=mask, other=-float("inf")).to(tl.float32)
+    row_max = tl.max(x, 1)
+    row_max = tl.where(row_max == -float("inf"), 0.0, row_max)  # -inf - -inf is NaN
+    p = tl.exp2((x - row_max[:, None]) * LOG2_E)
+    total = tl.sum(p, 1)
+    y = p * (1.0 / tl.where(total == 0.0, 1.0, total))[:, None]  # a row of -inf only: 0
+    y_ptrs = y_ptr + offs_m[:, None] * N + offs_n[None, :]
+    tl.store(y_ptrs, y.to(y_ptr.dtype.element_ty), mask=mask)
 
 
 # --8<-- [end:kernel]
+
+
+# --8<-- [start:wide]
+@triton.jit
+def opaque(x):
+    """Return x; what the compiler knew of it is forgotten.
+
+    Else it would keep the 32-bit numbers that it makes of 16-bit ones, in twice the registers.
+    """
+    bits = x.to(tl.int16, bitcast=True)
+    bits = tl.inline_asm_elementwise(
+        "mov.b32 $0, $1;", "=r,r", [bits], dtype=tl.int16, is_pure=False, pack=2
+    )
+    return bits.to(x.dtype, bitcast=True)
+
+
+@triton.jit
+def softmax_wide_kernel(
+    x_ptr, y_ptr,                                                  # (M, N); y contiguous
+    stride_xm, stride_xn,                                          # elements
+    N,                                                             # columns
+    BLOCK_N: tl.constexpr, PARTS: tl.constexpr, PACKED: tl.constexpr,
+):  # fmt: skip
+    """One row in PARTS parts of BLOCK_N, read once and held as it came; exponentials made twice."""
+    row = tl.program_id(0).to(tl.int64)
+    offs = tl.arange(0, BLOCK_N).to(tl.int64)
+    parts = ()
+    for i in tl.static_range(PARTS):
+        offs_n = i * BLOCK_N + offs
+        x_ptrs = x_ptr + row * stride_xm + offs_n * stride_xn
+        parts += (tl.load(x_ptrs, mask=offs_n < N, other=-float("inf")),)
+    highest = parts[0]
+    for i in tl.static_range(1, PARTS):
+        highest = tl.maximum(highest, parts[i])
+    row_max = tl.max(highest.to(tl.float32), 0)
+    row_max = tl.where(row_max == -float("inf"), 0.0, row_max)
+    sums = tl.zeros((BLOCK_N,), tl.float32)
+    again = ()
+    for i in tl.static_range(PARTS):
+        x = opaque(parts[i]) if PACKED else parts[i]
+        sums += tl.exp2((x.to(tl.float32) - row_max) * LOG2_E)
+        again += (x,)
+    total = tl.sum(sums, 0)
+    factor = 1.0 / tl.where(total == 0.0, 1.0, total)
+    for i in tl.static_range(PARTS):
+        x = opaque(again[i]) if PACKED else again[i]
+        offs_n = i * BLOCK_N + offs
+        y = tl.exp2((x.to(tl.float32) - row_max) * LOG2_E) * factor
+        tl.store(y_ptr + row * N + offs_n, y.to(y_ptr.dtype.element_ty), mask=offs_n < N)
+
+
+# --8<-- [end:wide]
 
 
 # --8<-- [start:streamed]
@@ -62,17 +117,18 @@ def softmax_streamed_kernel(
         x = tl.load(x_ptrs, mask=offs_n < N, other=-float("inf"), eviction_policy="evict_last")
         new_max = tl.maximum(running_max, x.to(tl.float32))
         shift = tl.where(new_max == -float("inf"), 0.0, new_max)  # nothing but -inf so far
-        running_sum = running_sum * tl.exp(running_max - shift) + tl.exp(x.to(tl.float32) - shift)
+        correction = tl.exp2((running_max - shift) * LOG2_E)
+        running_sum = running_sum * correction + tl.exp2((x.to(tl.float32) - shift) * LOG2_E)
         running_max = new_max
     row_max = tl.max(running_max, 0)  # partial softmaxes merge like tiles
     shift = tl.where(row_max == -float("inf"), 0.0, row_max)
-    total = tl.sum(running_sum * tl.exp(running_max - shift), 0)
-    total = tl.where(total == 0.0, 1.0, total)
+    total = tl.sum(running_sum * tl.exp2((running_max - shift) * LOG2_E), 0)
+    factor = 1.0 / tl.where(total == 0.0, 1.0, total)
     for start in range(0, N, BLOCK_N):
         offs_n = start + offs
         x_ptrs = x_ptr + row * stride_xm + offs_n * stride_xn
         x = tl.load(x_ptrs, mask=offs_n < N, other=-float("inf"), eviction_policy="evict_first")
-        y = tl.exp(x.to(tl.float32) - shift) / total
+        y = tl.exp2((x.to(tl.float32) - shift) * LOG2_E) * factor
         tl.store(y_ptr + row * N + offs_n, y.to(y_ptr.dtype.element_ty), mask=offs_n < N)
 
 
@@ -80,17 +136,18 @@ def softmax_streamed_kernel(
 
 
 # --8<-- [start:paths]
-SEVERAL_ROWS, ONE_PASS = 1024, 32768  # widest rows of a path
-# Widest row: rows a tile, warps, programs an SM (0: one for each tile), stages of the row loop.
+SEVERAL_ROWS, ONE_PASS = 1024, 65536  # widest rows of a path
+# Widest row: rows a program, warps.
 CONFIGS = {
-    256: (0, 4, 0, 1),  # 0 rows: as many as make 2048 elements
-    512: (4, 2, 0, 1),
-    1024: (2, 4, 0, 1),
-    4096: (1, 4, 0, 1),
-    8192: (1, 8, 0, 1),
-    16384: (1, 16, 0, 1),
-    32768: (1, 16, 1, 3),  # one row fits at a time: the loads of the next must run ahead
+    256: (0, 2),  # 0 rows: as many as make 2048 elements
+    512: (4, 2),
+    1024: (2, 4),
+    4096: (1, 4),
+    8192: (1, 8),
 }
+# The same for rows in parts: BLOCK_N, warps, most registers a thread (16-bit numbers), so that
+# more than one program has room on an SM; None: no limit.
+WIDE = {16384: (2048, 8, 80), 32768: (2048, 8, 128), 65536: (4096, 16, None)}
 STREAMED = (8192, 32)  # BLOCK_N, warps
 
 
@@ -145,17 +202,20 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
         BLOCK_N, warps = STREAMED
         softmax_streamed_kernel[(M,)](rows, y, *rows.stride(), N, BLOCK_N, num_warps=warps)
         return y
-    BLOCK_N = triton.next_power_of_2(N)
-    BLOCK_M, warps, per_sm, stages = CONFIGS[min(width for width in CONFIGS if width >= N)]
-    BLOCK_M = BLOCK_M or 2048 // BLOCK_N
-    tiles = programs = triton.cdiv(M, BLOCK_M)
-    if per_sm and x.is_cuda and x.itemsize == 2:  # rows of 4 bytes leave no room for a second
-        sms = torch.cuda.get_device_properties(x.device).multi_processor_count
-        programs = min(programs, per_sm * sms)
-    softmax_kernel[(programs,)](
-        rows, y, *rows.stride(), M, N, tiles, programs,
-        BLOCK_M, BLOCK_N, stages if x.itemsize == 2 else 1, num_warps=warps,
-    )  # fmt: skip
+    width = triton.next_power_of_2(N)
+    if max(CONFIGS) < N:
+        BLOCK_N, warps, registers = WIDE[width]
+        packed = x.is_cuda and x.itemsize == 2  # the interpreter has no assembly
+        softmax_wide_kernel[(M,)](
+            rows, y, *rows.stride(), N, BLOCK_N, width // BLOCK_N, packed, num_warps=warps,
+            maxnreg=registers if packed else None,
+        )  # fmt: skip
+        return y
+    BLOCK_M, warps = CONFIGS[min(widest for widest in CONFIGS if widest >= N)]
+    BLOCK_M = BLOCK_M or 2048 // width
+    softmax_kernel[(triton.cdiv(M, BLOCK_M),)](
+        rows, y, *rows.stride(), M, N, BLOCK_M, width, num_warps=warps
+    )
     return y
 
 
@@ -185,14 +245,15 @@ def work(shape: dict[str, Any], itemsize: int, passes: str = "forward") -> Work:
     return Work(2 * numbers * itemsize, (reads + 1) * numbers * itemsize, 5 * numbers)
 
 
-WIDTHS = (4096, 1024, 32768, 256, 512, 2048, 8192, 16384, 65536)
+WIDTHS = (4096, 1024, 32768, 256, 512, 2048, 8192, 16384, 65536, 131072)
 SHAPES: dict[str, list[dict[str, Any]]] = {
     "test": [
         {"M": M, "N": N}
         for M, N in (
             (1, 1), (7, 1), (1, 2), (33, 5), (65, 64), (9, 1000), (5, 1024),  # several rows
-            (3, 1025), (2, 4097), (2, 20000), (1, 32768),  # one pass
-            (2, 32769), (1, 46336), (1, 64000),  # streamed
+            (3, 1025), (2, 4097), (2, 20000), (1, 32768), (2, 32769),
+            (1, 46336),  # one pass
+            (2, 65537), (1, 100000),  # streamed
         )
     ],
     "bench": [{"M": 2**power // N, "N": N} for power in (28, 25) for N in WIDTHS],

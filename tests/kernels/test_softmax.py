@@ -7,13 +7,23 @@ from typing import Any
 import pytest
 import torch
 
-from kernels.softmax import CONFIGS, ONE_PASS, SHAPES, inputs, path, reference, softmax, work
+from kernels.softmax import (
+    CONFIGS,
+    ONE_PASS,
+    SHAPES,
+    WIDE,
+    inputs,
+    path,
+    reference,
+    softmax,
+    work,
+)
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 needs_gpu = pytest.mark.skipif(DEVICE == "cpu", reason="needs a CUDA GPU")
 # Triton's interpreter rounds to bfloat16 by cutting off.
 DTYPES = [torch.float16, torch.float32, pytest.param(torch.bfloat16, marks=needs_gpu)]
-WIDTHS = [3, 1024, 1025, 40000]  # each path, and both sides of a border
+WIDTHS = [3, 1024, 1025, 40000, 70000]  # each kernel, and both sides of a border
 
 
 def normal(*size: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -38,7 +48,8 @@ def test_is_as_exact_as_eager(
         (1024, "several rows"),
         (1025, "one pass"),
         (32768, "one pass"),
-        (32769, "streamed"),
+        (65536, "one pass"),
+        (65537, "streamed"),
         (10**6, "streamed"),
     ],
 )
@@ -47,21 +58,24 @@ def test_the_width_alone_chooses_the_path(n: int, expected: str) -> None:
 
 
 def test_every_width_that_is_held_has_a_configuration() -> None:
-    assert max(CONFIGS) == ONE_PASS
+    assert max(WIDE) == ONE_PASS
+    widths = [2**i for i in range(17) if 2**i > max(CONFIGS)]
+    assert list(WIDE) == widths
+    assert all(width % WIDE[width][0] == 0 for width in widths)
 
 
-@pytest.mark.parametrize("n", [46336, 64000, 65536, 65537])
+@pytest.mark.parametrize("n", [46336, 65536, 65537, 100000])
 def test_no_width_is_too_wide(n: int, assert_as_exact_as_eager: Any) -> None:
     x = normal(1, n)
     assert_as_exact_as_eager(softmax(x), torch.softmax(x, -1), reference(x))
 
 
-@pytest.mark.parametrize("n", [*WIDTHS, 100000])
-@pytest.mark.parametrize("place", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("n", WIDTHS)
+@pytest.mark.parametrize("place", [0.0, 0.15, 0.5, 0.9, 1.0])
 def test_one_finite_score_takes_all_the_weight_wherever_it_stands(n: int, place: float) -> None:
     x = torch.full((1, n), -math.inf, device=DEVICE)
     at = int(place * (n - 1))
-    x[0, at] = 10.0
+    x[0, at] = 1000.0  # whose exponential is infinite
     expected = torch.zeros_like(x)
     expected[0, at] = 1.0
     assert torch.equal(softmax(x), expected)
@@ -165,7 +179,8 @@ def test_what_it_cannot_do_is_refused(x: torch.Tensor, message: str) -> None:
 
 def test_work_counts_a_second_read_only_where_rows_are_streamed() -> None:
     assert work({"M": 3, "N": 1000}, 2) == (12000, 12000, 15000)
-    assert work({"M": 1, "N": 50000}, 4) == (400000, 600000, 250000)
+    assert work({"M": 1, "N": 50000}, 4) == (400000, 400000, 250000)
+    assert work({"M": 1, "N": 100000}, 4) == (800000, 1200000, 500000)
     with pytest.raises(ValueError, match="passes is 'backward'; allowed: 'forward'"):
         work({"M": 1, "N": 1}, 2, "backward")
 
