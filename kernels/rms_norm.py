@@ -40,14 +40,14 @@ def rms_norm_kernel(
     h = x + tl.load(r_ptrs, mask=mask, other=0.0).to(tl.float32)
     # Backward sees the stored sum: normalize that one, not the one before it was rounded.
     stored = h.to(residual_out_ptr.dtype.element_ty)
+    offsets = offs_m[:, None] * N + offs_n[None, :]
+    tl.store(residual_out_ptr + offsets, stored, mask=mask)  # now: a wide row fills the registers
     h = stored.to(tl.float32)
     rstd = 1.0 / tl.sqrt(tl.sum(h * h, 1) / N + eps)
     if WITH_RSTD:
         tl.store(rstd_ptr + offs_m, rstd, mask=mask_m)
     weight = tl.load(weight_ptr + offs_n * stride_w, mask=mask_n, other=0.0).to(tl.float32)
     out = h * rstd[:, None] * weight[None, :]
-    offsets = offs_m[:, None] * N + offs_n[None, :]
-    tl.store(residual_out_ptr + offsets, stored, mask=mask)
     tl.store(out_ptr + offsets, out.to(out_ptr.dtype.element_ty), mask=mask)
 
 
