@@ -26,8 +26,8 @@ model_path_stand_ins.register()
 # names as results hold them: what the library calls it, and the one backend it may use
 IMPLEMENTATIONS: dict[str, tuple[str, SDPBackend | None]] = {
     "ours": (model_path_attention.NAME, None),
-    "sdpa-cudnn": ("sdpa", SDPBackend.CUDNN_ATTENTION),
-    "sdpa-flash": ("sdpa", SDPBackend.FLASH_ATTENTION),
+    "sdpa-cudnn": (model_path_stand_ins.SDPA, SDPBackend.CUDNN_ATTENTION),
+    "sdpa-flash": (model_path_stand_ins.SDPA, SDPBackend.FLASH_ATTENTION),
     "eager": ("eager", None),
     "none": ("none", None),
     "exact": ("exact", None),

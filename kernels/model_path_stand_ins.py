@@ -1,7 +1,9 @@
-"""Two attention functions that are no rivals: one to measure what is left, one to be right.
+"""The library's SDPA at its best, and two functions that are no rivals of any kernel.
 
-`none` leaves attention out and all else of the model in: its time is what no attention kernel can
-go below. `exact` serves a copy of the model in float32 or better, as the reference.
+`sdpa-causal` is the library's function without the mask that it makes while a graph is captured;
+with a mask it repeats keys and values for the query heads that share them. `none` leaves attention
+out and all else of the model in: its time is what no attention kernel can go below. `exact` serves
+a copy of the model in float32 or better, as the reference.
 """
 
 from functools import lru_cache
@@ -11,8 +13,11 @@ import torch
 import torch.nn.functional as F  # noqa: N812, the field's own name
 from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from kernels.model_path_attention import course_mask
+
+SDPA = "sdpa-causal"
 
 
 # --8<-- [start:none]
@@ -71,7 +76,8 @@ def exact_attention(
 
 
 def register() -> None:
-    """Make both known to every model of the library; what they are asked to hide is refused."""
-    for name, function in (("none", absent_attention), ("exact", exact_attention)):
+    """Make them known to every model of the library; what they are asked to hide is refused."""
+    functions = {SDPA: sdpa_attention_forward, "none": absent_attention, "exact": exact_attention}
+    for name, function in functions.items():
         AttentionInterface.register(name, function)
         AttentionMaskInterface.register(name, course_mask)

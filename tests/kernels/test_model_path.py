@@ -494,8 +494,7 @@ def test_on_a_gpu_the_profiler_sees_the_kernel_that_was_chosen(name: str) -> Non
 
 @needs_gpu
 @pytest.mark.usefixtures("larger")
-# sdpa-flash takes no mask, and the cache of fixed size that a graph needs comes with one.
-@pytest.mark.parametrize("way", ["ours", "sdpa-cudnn", "none"])
+@pytest.mark.parametrize("way", ["ours", "sdpa-cudnn", "sdpa-flash", "none"])
 @pytest.mark.parametrize("name", MODELS)
 def test_on_a_gpu_a_decoding_step_replays_as_a_graph(name: str, way: str) -> None:
     model = made(name, torch.bfloat16)
