@@ -16,6 +16,7 @@ from sitebuild.kernel_results import (
     Result,
     Row,
     best_peer,
+    case_of,
     ceiling,
     ceiling_name,
     each,
@@ -76,7 +77,25 @@ def _exactness(result: Result) -> str:
     head = ("Output", "Ours", "Eager", "Allowed", "Case nearest to the limit", "Passed")
     text = table(head, rows) if rows else "No case was checked."
     reference = "float32" if result["kernel"] == MODEL else "float64"
-    return f"{text}\n\nErrors are the largest absolute differences from {reference}."
+    told = f"{text}\n\nErrors are the largest absolute differences from {reference}."
+    return told + _beside_cudnn(result["exactness"])
+
+
+def _beside_cudnn(rows: list[Row]) -> str:
+    """Return how the root mean square errors of ours compare with those of cuDNN, if captured."""
+    found: dict[Any, dict[str, float]] = {}
+    for row in rows:
+        if "relative_rms" in row:
+            key = row["pass"], row["dtype"], case_of(row), row["output"]
+            found.setdefault(key, {})[row["implementation"]] = row["relative_rms"]
+    pairs = [each for each in found.values() if each.get("sdpa-cudnn") and "ours" in each]
+    if not pairs:
+        return ""
+    ratios = sorted(each["ours"] / each["sdpa-cudnn"] for each in pairs)
+    return (
+        f" Root mean square errors are {ratios[0]:.2f} to {ratios[-1]:.2f} times those of "
+        f"sdpa-cudnn, over {len(ratios)} outputs."
+    )
 
 
 def _traffic(result: Result) -> str:

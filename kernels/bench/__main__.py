@@ -5,6 +5,7 @@ import importlib
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from kernels.bench.cases import JOBS
 
@@ -34,11 +35,15 @@ def main(arguments: list[str] | None = None) -> int:
     if complaint := no_device():
         print(complaint, file=sys.stderr)
         return 2
+    import torch
+
     from kernels.bench import ceilings, counters, launched, launches, provenance
     from kernels.bench.job import Order, run
     from kernels.bench.measure import Machine
     from kernels.bench.timing import CudaTimer
 
+    cuda: Any = torch.cuda
+    cuda.set_stream(cuda.Stream())  # the default stream cannot be captured
     timer = CudaTimer()
     facts = provenance.device_facts()
     machine = Machine(

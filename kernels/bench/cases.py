@@ -48,7 +48,7 @@ COUNTED_NAMES = {
     "softmax": ("ours", "eager", "compile"),
     "rms_norm": ("ours", "eager", "compile"),
     "matmul": ("ours", "cublas"),
-    "flash_attention": ("ours", "eager", "sdpa-cudnn"),
+    "flash_attention": ("ours", "ours-triton", "eager", "sdpa-cudnn"),
     "flash_decode": ("ours", "sdpa-cudnn"),
     "attention_ladder": (*LADDER_OURS, "sdpa-cudnn"),
 }

@@ -115,6 +115,9 @@ def check(
         row = {"implementation": name, **case.fields(), "output": output}
         row |= {"error": None if broken else worst, "eager_error": at.eager.get(output)}
         row |= {"tolerance": at.tolerance[output]}
+        row["relative_rms"] = max(
+            relative_rms(e.part.take(output, tensor), e.values[output]) for e in expected
+        )
         row |= {"passed": not broken and worst <= at.tolerance[output]}
         rows.append(row | ({"reason": "not finite where the reference is"} if broken else {}))
     return rows
@@ -130,6 +133,17 @@ def error(seen: Tensor, expected: Tensor) -> float | None:
         return None
     difference = torch.where(finite, seen - expected, 0.0).abs()
     return float(difference.max()) if difference.numel() else 0.0
+
+
+def relative_rms(seen: Tensor, expected: Tensor) -> float:
+    """Return the root mean square error over that of the reference, where both are finite.
+
+    The largest error of millions says more of one number than of a kernel; this compares kernels.
+    """
+    seen, expected = seen.detach().double(), expected.detach().double()
+    finite = torch.isfinite(expected) & torch.isfinite(seen)
+    scale = torch.where(finite, expected, 0.0).norm()
+    return float(torch.where(finite, seen - expected, 0.0).norm() / scale) if scale > 0 else 0.0
 
 
 def _largest(value: Tensor) -> float:

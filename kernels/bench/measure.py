@@ -11,9 +11,10 @@ import torch
 from kernels.bench import cases, counters, exactness, peers
 from kernels.bench.cases import Case
 from kernels.bench.rates import impossible
-from kernels.bench.timing import GRAPH_BELOW_US, Run, Timer, interleaved, quantiles
+from kernels.bench.timing import Run, Timer, interleaved, quantiles
 
 SEED = 0
+FIRST_RUNS = 3  # that tell how long the GPU takes, roughly
 BESIDE_A_COPY = ("softmax", "rms_norm", "flash_decode")  # a copy of the same bytes is timed too
 ITEMSIZE = {"bf16": 2, "fp16": 2, "fp32": 4}
 Fields = dict[str, Any]
@@ -47,12 +48,12 @@ def measure(case: Case, module: ModuleType, machine: Machine) -> Fields:
         runs = _gated(case, module, machine, names, exact, faults, paths)
         if case.stem in BESIDE_A_COPY and runs:
             runs["copy"] = machine.copy_of(work_of("copy", case, module).model_bytes)
-        times = _settle(interleaved(machine.timer, runs), faults)
-        fast = [name for name, taken in times.items() if median(taken) < GRAPH_BELOW_US]
-        if fast and case.direction == "forward":
-            graphs = _graphs(machine.timer, {name: runs[name] for name in times})
-            times |= _settle(interleaved(machine.timer, graphs), {})
+        if _host_bound(machine.timer, runs, faults):
+            # In a graph a copy would go through a slower engine; its launch is short as it is.
+            graphs = _graphs(machine.timer, {n: run for n, run in runs.items() if n != "copy"})
+            runs |= graphs
             by_graph = set(graphs)
+        times = _settle(interleaved(machine.timer, runs), faults)
     except Exception as fault:  # no inputs, no reference: then there is no case
         faults = {name: describe(fault) for name in names} | faults
         times = {}
@@ -111,8 +112,23 @@ def _settle(
     return times
 
 
+def _host_bound(timer: Timer, runs: dict[str, Run], faults: dict[str, str]) -> bool:
+    """Return whether one may wait for the host; what fails goes from runs to faults.
+
+    What does wait takes about as long as the host, so only twice that is far enough.
+    """
+    bound = False
+    for name, each in list(runs.items()):
+        try:
+            bound |= median(timer.batch(each, FIRST_RUNS)) < 2 * timer.host_us(each)
+        except Exception as fault:
+            faults[name] = describe(fault)
+            del runs[name]
+    return bound
+
+
 def _graphs(timer: Timer, runs: dict[str, Run]) -> dict[str, Run]:
-    """Return a replay for each run that can be captured; the others keep their first times."""
+    """Return a replay for each run that can be captured; the others are launched each time."""
     graphs = {}
     for name, each in runs.items():
         try:

@@ -55,7 +55,7 @@ RESULT: dict[str, Any] = {
         "flush_bytes": 536870912,
         "order": "A B C C B A",
         "inputs": "normal distribution",
-        "graph_below_us": 50.0,
+        "graphs": "where the host is slow",
         "seed": 0,
     },
     "sessions": [

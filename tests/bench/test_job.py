@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -13,7 +14,7 @@ torch = pytest.importorskip("torch", reason="needs torch")
 
 from kernels.bench import cases, counters, job, peers  # noqa: E402
 from kernels.bench.counters import RefusedError, Traffic  # noqa: E402
-from kernels.bench.exactness import error  # noqa: E402
+from kernels.bench.exactness import error, relative_rms  # noqa: E402
 from kernels.bench.job import Order, joined_clocks, run  # noqa: E402
 from kernels.bench.measure import Machine, describe, measure  # noqa: E402
 from kernels.bench.schema import faults, read  # noqa: E402
@@ -37,6 +38,9 @@ class Timer:
     def batch(self, run: Callable[[], object], n: int) -> list[float]:
         run()
         return [self.us] * n
+
+    def host_us(self, _run: Callable[[], object]) -> float:
+        return 50.0
 
     def graph(self, run: Callable[[], object]) -> Callable[[], object]:
         return run
@@ -259,11 +263,15 @@ def test_an_impossible_rate_fails_the_row(kernel: ModuleType, machine: Machine) 
     assert {row["error"] for row in rows} == {"5600 GB/s is above the peak of 4800"}
 
 
-def test_short_runs_are_replayed_from_a_graph(kernel: ModuleType, machine: Machine) -> None:
+def test_what_may_wait_for_the_host_is_replayed_from_a_graph_and_a_copy_never(
+    kernel: ModuleType, machine: Machine
+) -> None:
     case = cases.timed("softmax", kernel)[0]
-    assert not measure(case, kernel, machine)["rows"][0]["graph"]
-    machine.timer.us = 20.0  # type: ignore[attr-defined]
-    assert measure(case, kernel, machine)["rows"][0]["graph"]
+    machine.timer.us = 101.0  # type: ignore[attr-defined]
+    assert not any(row["graph"] for row in measure(case, kernel, machine)["rows"])
+    machine.timer.us = 99.0  # type: ignore[attr-defined]
+    graphs = {row["implementation"]: row["graph"] for row in measure(case, kernel, machine)["rows"]}
+    assert graphs == {"ours": True, "eager": True, "copy": False}
 
 
 def test_a_result_that_the_schema_refuses_is_not_written(
@@ -345,3 +353,10 @@ def test_the_real_kernels_pass_the_gate(
     record = measure(cases.Case(stem, "forward", "fp16", shape), module, machine)
     assert all(row["passed"] for row in record["exactness"])
     assert record["rows"][0]["us"] == [100.0] * 3
+
+
+def test_a_root_mean_square_error_is_relative_and_skips_what_is_not_finite() -> None:
+    expected = torch.tensor([3.0, -4.0, -math.inf], dtype=torch.float64)
+    seen = torch.tensor([3.0, -3.5, -math.inf])
+    assert relative_rms(seen, expected) == pytest.approx(0.1)
+    assert relative_rms(torch.zeros(3), torch.zeros(3)) == 0.0

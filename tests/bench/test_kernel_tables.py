@@ -41,6 +41,21 @@ def test_shows_the_largest_errors_beside_eager_s(folder: Path) -> None:
     assert "| lse, forward, bf16 | not finite | – | – | – | 0 of 1 |" in lines
 
 
+def test_root_mean_square_errors_are_told_beside_those_of_cudnn(
+    folder: Path, result: dict[str, Any]
+) -> None:
+    assert "Root mean square" not in exactness(STEM, folder)  # older captures have none
+    first = result["exactness"][0]
+    result["exactness"] = [
+        first | {"implementation": name, "output": output, "relative_rms": value}
+        for output, ours, theirs in (("out", 0.003, 0.002), ("lse", 0.002, 0.004))
+        for name, value in (("ours", ours), ("sdpa-cudnn", theirs))
+    ]
+    write(result_path(folder, STEM, "NVIDIA H200"), result)
+    told = exactness(STEM, folder)
+    assert "are 0.50 to 1.50 times those of sdpa-cudnn, over 2 outputs." in told
+
+
 def test_shows_counted_bytes_beside_the_model_under_their_case(folder: Path) -> None:
     text = traffic(STEM, folder)
     cells = "2,000 | 9,000 | 1,500 | 480 | 7,000 | 0.990"

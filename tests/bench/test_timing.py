@@ -1,10 +1,12 @@
 """Statistics and order of timing, on a clock that the test owns."""
 
+from collections import Counter
 from collections.abc import Callable
+from itertools import chain, pairwise, permutations
 
 import pytest
 
-from kernels.bench.timing import interleaved, method, quantiles, warm
+from kernels.bench.timing import VISITS, in_turn, interleaved, method, quantiles, warm
 
 
 class FakeTimer:
@@ -66,10 +68,33 @@ def test_warm_up_ends_even_if_nothing_settles() -> None:
     assert len(timer.order) == 13
 
 
-def test_implementations_run_forwards_and_backwards() -> None:
+@pytest.mark.parametrize("names", ["ab", "abcd", "abcdefgh"])
+def test_each_implementation_follows_every_other_equally_often(names: str) -> None:
+    pairs = Counter(pair for order in in_turn(names) for pair in pairwise(order))
+    assert set(pairs) == set(permutations(names, 2))
+    assert len(set(pairs.values())) == 1
+
+
+@pytest.mark.parametrize("names", ["a", "abc", "abcde", "abcdefghijk"])
+def test_an_odd_number_of_implementations_follow_each_other_nearly_equally_often(
+    names: str,
+) -> None:
+    pairs = Counter(pair for order in in_turn(names) for pair in pairwise(order))
+    assert set(pairs) == set(permutations(names, 2))
+    rounds = len(in_turn(names)) // (len(names) + 1)
+    assert set(pairs.values()) <= {rounds, 2 * rounds}
+
+
+@pytest.mark.parametrize("names", ["a", "ab", "abc", "abcdefgh", "abcdefghijk"])
+def test_every_order_holds_every_implementation_once(names: str) -> None:
+    assert all(sorted(order) == sorted(names) for order in in_turn(names))
+    assert len(in_turn(names)) >= VISITS
+
+
+def test_implementations_run_in_these_orders() -> None:
     timer = FakeTimer()
-    interleaved(timer, {name: named(name, lambda _: 1000.0) for name in "abc"})
-    assert "".join(timer.order[-12:]) == "abccbaabccba"
+    interleaved(timer, {name: named(name, lambda _: 1000.0) for name in "abcd"})
+    assert "".join(timer.order[-32:]) == "".join(chain.from_iterable(in_turn("abcd")))
 
 
 def test_both_orders_of_two_give_the_same_times_when_the_clock_drifts() -> None:
@@ -86,7 +111,7 @@ def test_both_orders_of_two_give_the_same_times_when_the_clock_drifts() -> None:
     assert means[0] == pytest.approx(means[1])
 
 
-@pytest.mark.parametrize(("us", "total"), [(10.0, 100), (3000.0, 40), (1e6, 12)])
+@pytest.mark.parametrize(("us", "total"), [(10.0, 96), (3000.0, 40), (1e6, 16)])
 def test_slow_runs_are_repeated_less_but_never_too_little(us: float, total: int) -> None:
     assert len(interleaved(FakeTimer(), {"a": named("a", lambda _: us)})["a"]) == total  # type: ignore[arg-type]
 
@@ -97,7 +122,7 @@ def test_a_run_that_fails_takes_nothing_from_the_others() -> None:
     taken = interleaved(FakeTimer(), runs)
     assert isinstance(taken["broken"], RuntimeError)
     assert isinstance(taken["late"], RuntimeError)
-    assert len(taken["good"]) == 100  # type: ignore[arg-type]
+    assert len(taken["good"]) == 96  # type: ignore[arg-type]
 
 
 def test_the_method_says_that_the_cache_is_cold_and_the_data_random() -> None:
