@@ -6,6 +6,8 @@ products where a kernel with atomics needs 5. For Hopper there is one with atomi
 `kernels/flash_attention_hopper_gradients.py`.
 """
 
+import math
+
 import torch
 import triton
 import triton.language as tl
@@ -81,7 +83,7 @@ def flash_attention_backward(
         return backward_hopper(dout, dlse, q, k, v, out, lse, causal, scale)
     delta = torch.empty_like(lse)
     tma = tma_fits(q, k, v, dout, out, dq, dk, dv)
-    sizes = H, H_KV, N_Q, N_K, window, scale
+    sizes = H, H_KV, N_Q, N_K, window, scale, scale / math.log(2)
     block_d = triton.next_power_of_2(D)
     delta_kernel[(B * H * triton.cdiv(N_Q, 64),)](
         operand(out, 64, tma), operand(dout, 64, tma), None if dlse is None else dlse.contiguous(),

@@ -6,7 +6,14 @@ Scores are made transposed, K Q^T, so that P^T and dS^T enter the next product a
 import triton
 import triton.language as tl
 
-from kernels.attention_tiles import add_product, load_tile, query_range, store_tile, visible
+from kernels.attention_tiles import (
+    LOG2_E,
+    add_product,
+    load_tile,
+    query_range,
+    store_tile,
+    visible,
+)
 
 
 # --8<-- [start:keys]
@@ -14,7 +21,7 @@ from kernels.attention_tiles import add_product, load_tile, query_range, store_t
 def sum_over_queries(
     dk_acc, dv_acc, k_tile, v_tile, keys,                       # the sums, and what they belong to
     q, dout, lse_ptr, delta_ptr, b, h, H, start, stop,          # queries [start, stop) of one head
-    N_Q, N_K, window, scale,                                    # sizes and scale
+    N_Q, N_K, window, qk_scale,                                 # sizes; log2(e) * scale
     D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_D: tl.constexpr,
     IS_CAUSAL: tl.constexpr, HAS_WINDOW: tl.constexpr, MASKED: tl.constexpr, TMA: tl.constexpr,
 ):  # fmt: skip
@@ -26,13 +33,13 @@ def sum_over_queries(
         q_tile = load_tile(q, b, h, start_m, N_Q, D, BLOCK_M, BLOCK_D, TMA)
         # +inf makes p 0: beyond the last query, and where a query sees no key (lse is -inf).
         lse = tl.load(lse_ptr + rows + queries, mask=queries < N_Q, other=float("inf"))
-        lse = tl.where(lse == -float("inf"), float("inf"), lse)
+        lse = tl.where(lse == -float("inf"), float("inf"), lse * LOG2_E)
         scores = tl.dot(k_tile, q_tile.T, input_precision="ieee")
         if MASKED:
             positions = queries + (N_K - N_Q)
             seen = visible(positions[None, :], keys[:, None], N_K, window, IS_CAUSAL, HAS_WINDOW)
             scores = tl.where(seen, scores, -float("inf"))
-        p = tl.exp(scores * scale - lse[None, :])
+        p = tl.exp2(scores * qk_scale - lse[None, :])
         dout_tile = load_tile(dout, b, h, start_m, N_Q, D, BLOCK_M, BLOCK_D, TMA)
         dv_acc = add_product(dv_acc, p, dout_tile)
         delta = tl.load(delta_ptr + rows + queries, mask=queries < N_Q, other=0.0)
@@ -46,7 +53,7 @@ def key_gradients_kernel(
     q, k, v, dout, dk, dv,                  # operands (B, H or H_KV, N, D)
     lse_ptr, delta_ptr,                     # (B, H, N_Q)
     H, H_KV, N_Q, N_K,                      # sizes
-    window, scale,                          # keys a query sees at most; scale
+    window, scale, qk_scale,                # keys a query sees at most; log2(e) * scale
     D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
     IS_CAUSAL: tl.constexpr, HAS_WINDOW: tl.constexpr, HAS_TAIL: tl.constexpr, TMA: tl.constexpr,
 ):  # fmt: skip
@@ -67,18 +74,18 @@ def key_gradients_kernel(
         if HAS_TAIL:  # tiles that the diagonal cuts, or all where the keys end
             dk_acc, dv_acc = sum_over_queries(
                 dk_acc, dv_acc, k_tile, v_tile, keys, q, dout, lse_ptr, delta_ptr, b, h, H,
-                first, tl.minimum(clear, stop), N_Q, N_K, window, scale,
+                first, tl.minimum(clear, stop), N_Q, N_K, window, qk_scale,
                 D, BLOCK_M, BLOCK_D, IS_CAUSAL, HAS_WINDOW, True, TMA,
             )  # fmt: skip
         dk_acc, dv_acc = sum_over_queries(
             dk_acc, dv_acc, k_tile, v_tile, keys, q, dout, lse_ptr, delta_ptr, b, h, H,
-            clear, edge, N_Q, N_K, window, scale,
+            clear, edge, N_Q, N_K, window, qk_scale,
             D, BLOCK_M, BLOCK_D, IS_CAUSAL, HAS_WINDOW, False, TMA,
         )  # fmt: skip
         if HAS_WINDOW:  # tiles that the window's end cuts
             dk_acc, dv_acc = sum_over_queries(
                 dk_acc, dv_acc, k_tile, v_tile, keys, q, dout, lse_ptr, delta_ptr, b, h, H,
-                edge, stop, N_Q, N_K, window, scale,
+                edge, stop, N_Q, N_K, window, qk_scale,
                 D, BLOCK_M, BLOCK_D, IS_CAUSAL, HAS_WINDOW, True, TMA,
             )  # fmt: skip
     store_tile(dk, dk_acc * scale, b, h_kv, start_n, N_K, D, BLOCK_N, BLOCK_D, TMA)

@@ -4,6 +4,7 @@ import triton
 import triton.language as tl
 
 from kernels.attention_tiles import (
+    LOG2_E,
     add_product,
     key_range,
     load_tile,
@@ -18,7 +19,7 @@ from kernels.attention_tiles import (
 def sum_over_keys(
     dq_acc, q_tile, dout_tile, lse, delta, positions,           # the sum, and what it belongs to
     k, v, b, h_kv, start, stop,                                 # keys [start, stop) of one head
-    N_K, window, scale,                                         # sizes and scale
+    N_K, window, qk_scale,                                      # sizes; log2(e) * scale
     D: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
     IS_CAUSAL: tl.constexpr, HAS_WINDOW: tl.constexpr, MASKED: tl.constexpr, TMA: tl.constexpr,
 ):  # fmt: skip
@@ -31,7 +32,7 @@ def sum_over_keys(
             keys = start_n + tl.arange(0, BLOCK_N)
             seen = visible(positions[:, None], keys[None, :], N_K, window, IS_CAUSAL, HAS_WINDOW)
             scores = tl.where(seen, scores, -float("inf"))
-        p = tl.exp(scores * scale - lse[:, None])
+        p = tl.exp2(scores * qk_scale - lse[:, None])
         v_tile = load_tile(v, b, h_kv, start_n, N_K, D, BLOCK_N, BLOCK_D, TMA)
         dp = tl.dot(dout_tile, v_tile.T, input_precision="ieee")
         dq_acc = add_product(dq_acc, p * (dp - delta[:, None]), k_tile)
@@ -43,7 +44,7 @@ def query_gradients_kernel(
     q, k, v, dout, dq,                      # operands (B, H or H_KV, N, D)
     lse_ptr, delta_ptr,                     # (B, H, N_Q)
     B, H, H_KV, N_Q, N_K,                   # sizes
-    window, scale,                          # keys a query sees at most; scale
+    window, scale, qk_scale,                # keys a query sees at most; log2(e) * scale
     heads_together,                         # heads whose keys and values share the L2
     D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
     IS_CAUSAL: tl.constexpr, HAS_WINDOW: tl.constexpr, HAS_TAIL: tl.constexpr, TMA: tl.constexpr,
@@ -59,7 +60,7 @@ def query_gradients_kernel(
     q_tile = load_tile(q, b, h, start_m, N_Q, D, BLOCK_M, BLOCK_D, TMA)
     dout_tile = load_tile(dout, b, h, start_m, N_Q, D, BLOCK_M, BLOCK_D, TMA)
     lse = tl.load(lse_ptr + rows, mask=queries < N_Q, other=float("inf"))
-    lse = tl.where(lse == -float("inf"), float("inf"), lse)  # p is 0 where no key is seen
+    lse = tl.where(lse == -float("inf"), float("inf"), lse * LOG2_E)  # p is 0 where no key is seen
     delta = tl.load(delta_ptr + rows, mask=queries < N_Q, other=0.0)
     dq_acc = tl.zeros((BLOCK_M, BLOCK_D), tl.float32)
     first, clear, edge, stop = key_range(
@@ -68,18 +69,18 @@ def query_gradients_kernel(
     if HAS_WINDOW:
         dq_acc = sum_over_keys(
             dq_acc, q_tile, dout_tile, lse, delta, positions, k, v, b, h_kv,
-            first, tl.minimum(clear, stop), N_K, window, scale,
+            first, tl.minimum(clear, stop), N_K, window, qk_scale,
             D, BLOCK_N, BLOCK_D, IS_CAUSAL, HAS_WINDOW, True, TMA,
         )  # fmt: skip
     dq_acc = sum_over_keys(
         dq_acc, q_tile, dout_tile, lse, delta, positions, k, v, b, h_kv,
-        clear, edge, N_K, window, scale,
+        clear, edge, N_K, window, qk_scale,
         D, BLOCK_N, BLOCK_D, IS_CAUSAL, HAS_WINDOW, False, TMA,
     )  # fmt: skip
     if HAS_TAIL:
         dq_acc = sum_over_keys(
             dq_acc, q_tile, dout_tile, lse, delta, positions, k, v, b, h_kv,
-            edge, stop, N_K, window, scale,
+            edge, stop, N_K, window, qk_scale,
             D, BLOCK_N, BLOCK_D, IS_CAUSAL, HAS_WINDOW, True, TMA,
         )  # fmt: skip
     store_tile(dq, dq_acc * scale, b, h, start_m, N_Q, D, BLOCK_M, BLOCK_D, TMA)

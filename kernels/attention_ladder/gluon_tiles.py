@@ -69,7 +69,7 @@ def softmax(scores, running_max, qk_scale, row, key, MASKED: gl.constexpr):
 def store(out_desc, out_tile, lse_ptr, acc, running_max, running_sum, row):
     """Divide, and write the output through shared memory and TMA, and the LSE."""
     total = gl.convert_layout(running_sum, gl.SliceLayout(1, acc.type.layout))
-    out_tile.store((acc / total[:, None]).to(out_desc.dtype))
+    out_tile.store((acc * (1.0 / total)[:, None]).to(out_desc.dtype))
     fence_async_shared()
     async_store(out_desc, [row, 0], out_tile)
     rows = row + gl.arange(0, acc.shape[0], running_max.type.layout)

@@ -83,7 +83,7 @@ def attention_kernel(
             acc, running_max, running_sum, q_tile, queries,
             k_ptr, v_ptr, base, edge, start + BLOCK_M, qk_scale, D, BLOCK_N, True,
         )  # fmt: skip
-    out = (acc / running_sum[:, None]).to(q_tile.dtype)
+    out = (acc * (1.0 / running_sum)[:, None]).to(q_tile.dtype)
     tl.store(tile_pointers(out_ptr, base + start, BLOCK_M, D), out)
     lse = (running_max + tl.log2(running_sum)) * LN_2
     tl.store(lse_ptr + base + queries, lse)

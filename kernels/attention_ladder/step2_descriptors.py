@@ -72,7 +72,7 @@ def attention_kernel(
             acc, running_max, running_sum, q_tile, queries,
             k_desc, v_desc, base, edge, start + BLOCK_M, qk_scale, BLOCK_N, True,
         )  # fmt: skip
-    out = (acc / running_sum[:, None]).to(q_tile.dtype)
+    out = (acc * (1.0 / running_sum)[:, None]).to(q_tile.dtype)
     out_desc.store([base + start, 0], out)
     lse = (running_max + tl.log2(running_sum)) * LN_2
     tl.store(lse_ptr + base + queries, lse)
