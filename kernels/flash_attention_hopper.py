@@ -5,7 +5,6 @@ fetches tiles by TMA, two or three warpgroups multiply and exponentiate, and eac
 after tile, so that the end of one overlaps the start of the next.
 """
 
-import heapq
 import math
 from functools import lru_cache
 
@@ -23,10 +22,11 @@ from kernels.flash_attention_hopper_producer import ROWS, producer
 
 # --8<-- [start:kernel]
 # One kernel for all lengths: their divisors would only make it compile again.
-@gluon.jit(do_not_specialize=["width", "tiles", "H", "group", "N_Q", "N_K"])
+@gluon.jit(do_not_specialize=["heads", "tiles", "together", "H", "group", "N_Q", "N_K"])
 def flash_attention_hopper_kernel(
     q_desc, k_desc, v_desc, out_desc, lse_ptr,  # (B, H, N, D); lse (B, H, N_Q)
-    table, width, tiles,                        # (programs, width) of tile numbers; tiles a head
+    counter,                                    # tiles taken, programs done; 0 before and after
+    heads, tiles, together,                     # B H; tiles a head; heads that take turns
     H, group, N_Q, N_K, qk_scale,               # group: heads that share keys; log2(e) * scale
     BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, CONSUMERS: gl.constexpr, STAGES: gl.constexpr,
     REGISTERS: gl.constexpr, IS_CAUSAL: gl.constexpr, HAS_TAIL: gl.constexpr,
@@ -54,33 +54,41 @@ def flash_attention_hopper_kernel(
         mbarrier.init(v_full.index(slot), count=1)
         mbarrier.init(k_empty.index(slot), count=CONSUMERS)
         mbarrier.init(v_empty.index(slot), count=CONSUMERS)
-    bars = (q_full, q_empty, k_full, k_empty, v_full, v_empty)
-    mine = table + gl.program_id(0) * width
+    notes = gl.allocate_shared_memory(gl.int32, [6, 1], gl.SwizzledSharedLayout(1, 1, 1, [0]))
+    told = gl.allocate_shared_memory(gl.int64, [2, 1], B)
+    heard = gl.allocate_shared_memory(gl.int64, [2, 1], B)
+    for slot in gl.static_range(2):
+        mbarrier.init(told.index(slot), count=1)
+        mbarrier.init(heard.index(slot), count=CONSUMERS)
+    bars = (q_full, q_empty, k_full, k_empty, v_full, v_empty, told, heard)
+    order = (heads, tiles, together)
     # Each role is written out: a tuple in a variable would make tensors of its constants.
     if CONSUMERS == 2:
         gl.warp_specialize([
             (consumer, (0, q_desc, out_desc, lse_ptr, q_tiles, k_tiles, v_tiles, out_tiles, bars,
-                        mine, tiles, H, N_Q, N_K, qk_scale, BLOCK_M, BLOCK_N, CONSUMERS, STAGES,
-                        IS_CAUSAL, HAS_TAIL)),
+                        notes, H, N_Q, N_K, qk_scale, BLOCK_N, CONSUMERS, STAGES, IS_CAUSAL,
+                        HAS_TAIL)),
             (consumer, (1, q_desc, out_desc, lse_ptr, q_tiles, k_tiles, v_tiles, out_tiles, bars,
-                        mine, tiles, H, N_Q, N_K, qk_scale, BLOCK_M, BLOCK_N, CONSUMERS, STAGES,
-                        IS_CAUSAL, HAS_TAIL)),
-            (producer, (q_desc, k_desc, v_desc, q_tiles, k_tiles, v_tiles, bars, mine, tiles, H,
-                        group, N_Q, N_K, BLOCK_M, BLOCK_N, CONSUMERS, STAGES, IS_CAUSAL)),
+                        notes, H, N_Q, N_K, qk_scale, BLOCK_N, CONSUMERS, STAGES, IS_CAUSAL,
+                        HAS_TAIL)),
+            (producer, (q_desc, k_desc, v_desc, q_tiles, k_tiles, v_tiles, bars, counter, notes,
+                        order, H, group, N_Q, N_K, BLOCK_M, BLOCK_N, CONSUMERS, STAGES,
+                        IS_CAUSAL)),
         ], [4, 1], [REGISTERS, 24])  # fmt: skip
     else:
         gl.warp_specialize([
             (consumer, (0, q_desc, out_desc, lse_ptr, q_tiles, k_tiles, v_tiles, out_tiles, bars,
-                        mine, tiles, H, N_Q, N_K, qk_scale, BLOCK_M, BLOCK_N, CONSUMERS, STAGES,
-                        IS_CAUSAL, HAS_TAIL)),
+                        notes, H, N_Q, N_K, qk_scale, BLOCK_N, CONSUMERS, STAGES, IS_CAUSAL,
+                        HAS_TAIL)),
             (consumer, (1, q_desc, out_desc, lse_ptr, q_tiles, k_tiles, v_tiles, out_tiles, bars,
-                        mine, tiles, H, N_Q, N_K, qk_scale, BLOCK_M, BLOCK_N, CONSUMERS, STAGES,
-                        IS_CAUSAL, HAS_TAIL)),
+                        notes, H, N_Q, N_K, qk_scale, BLOCK_N, CONSUMERS, STAGES, IS_CAUSAL,
+                        HAS_TAIL)),
             (consumer, (2, q_desc, out_desc, lse_ptr, q_tiles, k_tiles, v_tiles, out_tiles, bars,
-                        mine, tiles, H, N_Q, N_K, qk_scale, BLOCK_M, BLOCK_N, CONSUMERS, STAGES,
-                        IS_CAUSAL, HAS_TAIL)),
-            (producer, (q_desc, k_desc, v_desc, q_tiles, k_tiles, v_tiles, bars, mine, tiles, H,
-                        group, N_Q, N_K, BLOCK_M, BLOCK_N, CONSUMERS, STAGES, IS_CAUSAL)),
+                        notes, H, N_Q, N_K, qk_scale, BLOCK_N, CONSUMERS, STAGES, IS_CAUSAL,
+                        HAS_TAIL)),
+            (producer, (q_desc, k_desc, v_desc, q_tiles, k_tiles, v_tiles, bars, counter, notes,
+                        order, H, group, N_Q, N_K, BLOCK_M, BLOCK_N, CONSUMERS, STAGES,
+                        IS_CAUSAL)),
         ], [4, 4, 1], [REGISTERS, REGISTERS, 24])  # fmt: skip
 
 
@@ -94,30 +102,6 @@ CONFIGS = {64: (192, 128, 3, 2, 160), 128: (128, 128, 2, 2, 240)}
 def hopper_blocks(D: int) -> tuple[int, int]:
     """Return BLOCK_M and BLOCK_N for a head dim."""
     return CONFIGS[64 if D <= 64 else 128][:2]
-
-
-# --8<-- [start:schedule]
-@lru_cache(maxsize=64)
-def schedule(
-    heads: int, tiles: int, costs: tuple[float, ...], together: int, programs: int
-) -> list[list[int]]:
-    """Return the tiles of each program, -1 at the end: the longest first, each to the least busy.
-
-    Only `together` heads are at work at a time, so that their keys and values stay in the L2.
-    """
-    rows: list[list[int]] = [[] for _ in range(programs)]
-    queue = [(0.0, program) for program in range(programs)]
-    for first in range(0, heads, together):
-        for tile in sorted(range(tiles), key=lambda t: -costs[t]):
-            for head in range(first, min(first + together, heads)):
-                busy, program = heapq.heappop(queue)
-                rows[program].append(head * tiles + tile)
-                heapq.heappush(queue, (busy + costs[tile], program))
-    width = max(map(len, rows)) + 1
-    return [row + [-1] * (width - len(row)) for row in rows]
-
-
-# --8<-- [end:schedule]
 
 
 # --8<-- [start:fits]
@@ -163,16 +147,18 @@ def descriptor(x: torch.Tensor, rows: int, columns: int) -> TensorDescriptor:
 
 
 @lru_cache(maxsize=64)
-def costs_of(N_Q: int, N_K: int, BLOCK_M: int, BLOCK_N: int, causal: bool) -> tuple[float, ...]:
-    """Tiles of keys that each tile of queries takes; its two ends cost one and a half."""
-    ends = [start + BLOCK_M + N_K - N_Q if causal else N_K for start in range(0, N_Q, BLOCK_M)]
-    return tuple(triton.cdiv(min(end, N_K), BLOCK_N) + 1.5 for end in ends)
+def kept_counter(device: torch.device, _stream: int) -> torch.Tensor:
+    return torch.zeros(2, dtype=torch.int32, device=device)
 
 
-@lru_cache(maxsize=64)
-def table_on(device: torch.device, *arguments: object) -> torch.Tensor:
-    """Return the schedule as int32 (programs, width); made once for each kind of launch."""
-    return torch.tensor(schedule(*arguments), dtype=torch.int32, device=device)
+def counter_on(device: torch.device) -> torch.Tensor:
+    """Return two zeros for one launch, which leaves them zero, so that they serve the next one.
+
+    The launches of a stream follow each other. Graphs may run side by side, so each has its own.
+    """
+    if torch.cuda.is_current_stream_capturing():
+        return torch.zeros(2, dtype=torch.int32, device=device)
+    return kept_counter(device, torch.cuda.current_stream(device).cuda_stream)
 
 
 def forward_hopper(
@@ -184,16 +170,13 @@ def forward_hopper(
     BLOCK_D = 64 if D <= 64 else 128
     BLOCK_M, BLOCK_N, consumers, stages, registers = CONFIGS[BLOCK_D]
     tiles = triton.cdiv(N_Q, BLOCK_M)
-    costs = costs_of(N_Q, N_K, BLOCK_M, BLOCK_N, causal)
     sms = torch.cuda.get_device_properties(q.device).multi_processor_count
     programs = min(sms, B * H * tiles)
-    # Equal tiles go head after head: then all programs read the same keys at about the same time.
-    together = heads_in_l2(q, k) if causal else 1
-    table = table_on(q.device, B * H, tiles, costs, together, programs)
     flash_attention_hopper_kernel[(programs,)](
         descriptor(q, 64, BLOCK_D), descriptor(k, BLOCK_N, BLOCK_D),
         descriptor(v, BLOCK_N, BLOCK_D), descriptor(out, 64, BLOCK_D), lse,
-        table, table.shape[1], tiles, H, H // H_KV, N_Q, N_K, scale / math.log(2),
+        counter_on(q.device), B * H, tiles, heads_in_l2(q, k),
+        H, H // H_KV, N_Q, N_K, scale / math.log(2),
         BLOCK_M, BLOCK_N, consumers, stages, registers, causal, N_K % BLOCK_N > 0, num_warps=4,
     )  # fmt: skip
     return out, lse

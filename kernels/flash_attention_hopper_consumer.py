@@ -16,7 +16,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
-from kernels.flash_attention_hopper_producer import ROWS, async_store, tile_at
+from kernels.flash_attention_hopper_producer import ROWS, async_store, hear
 
 LN_2 = gl.constexpr(math.log(2))
 
@@ -54,7 +54,7 @@ def own_sum(p):
 def step(acc, running_max, running_sum, p, correction, q, k_tiles, v_tiles, bars, it, qk_scale,
          zeros, STAGES: gl.constexpr):  # fmt: skip
     """Add P V of this key tile; behind its back, Q K^T and softmax of the next."""
-    _q_full, _q_empty, k_full, k_empty, v_full, v_empty = bars
+    _q_full, _q_empty, k_full, k_empty, v_full, v_empty, _told, _heard = bars
     out_rows: gl.constexpr = gl.SliceLayout(1, acc.type.layout)
     now, after = it % STAGES, (it + 1) % STAGES
     mbarrier.wait(k_full.index(after), (it + 1) // STAGES & 1)
@@ -84,7 +84,7 @@ def store(out_desc, out_tile, lse_ptr, acc, running_max, running_sum, head, H, r
     """Divide, and write 64 rows of the output through shared memory and TMA, and their LSE."""
     total = gl.sum(running_sum, 1)
     out_rows: gl.constexpr = gl.SliceLayout(1, acc.type.layout)
-    out = acc / gl.convert_layout(total, out_rows)[:, None]
+    out = acc * gl.convert_layout(1.0 / total, out_rows)[:, None]
     tma.store_wait(0)  # the store before this one has left out_tile
     flat = out_tile.reshape([out_tile.shape[2], out_tile.shape[3]])
     flat.store(out.to(out_desc.dtype))
@@ -101,7 +101,7 @@ def first_scores(q_tiles, k_tiles, bars, it, done, start, count, offset, zeros,
                  PART: gl.constexpr, CONSUMERS: gl.constexpr, STAGES: gl.constexpr,
                  IS_CAUSAL: gl.constexpr):  # fmt: skip
     """Let key tiles beyond this warpgroup's diagonal pass; start Q K^T of its last one."""
-    q_full, _q_empty, k_full, k_empty, v_full, v_empty = bars
+    q_full, _q_empty, k_full, k_empty, v_full, v_empty, _told, _heard = bars
     row = start + PART * ROWS
     if IS_CAUSAL:
         own = gl.minimum(count, gl.cdiv(row + ROWS + offset, k_tiles.shape[3]))
@@ -123,11 +123,11 @@ def first_scores(q_tiles, k_tiles, bars, it, done, start, count, offset, zeros,
 
 @gluon.jit
 def consumer(PART: gl.constexpr, q_desc, out_desc, lse_ptr, q_tiles, k_tiles, v_tiles, out_tiles,
-             bars, table, tiles, H, N_Q, N_K, qk_scale, BLOCK_M: gl.constexpr,
-             BLOCK_N: gl.constexpr, CONSUMERS: gl.constexpr, STAGES: gl.constexpr,
-             IS_CAUSAL: gl.constexpr, HAS_TAIL: gl.constexpr):  # fmt: skip
-    """64 queries of every tile that the table names."""
-    _q_full, q_empty, _k_full, k_empty, v_full, v_empty = bars
+             bars, notes, H, N_Q, N_K, qk_scale, BLOCK_N: gl.constexpr, CONSUMERS: gl.constexpr,
+             STAGES: gl.constexpr, IS_CAUSAL: gl.constexpr,
+             HAS_TAIL: gl.constexpr):  # fmt: skip
+    """64 queries of every tile that the copying warp takes."""
+    _q_full, q_empty, _k_full, k_empty, v_full, v_empty, told, heard = bars
     BLOCK_D: gl.constexpr = q_desc.block_type.shape[3]
     SCORES: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_N, 16])
     OUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_D, 16])
@@ -138,8 +138,7 @@ def consumer(PART: gl.constexpr, q_desc, out_desc, lse_ptr, q_tiles, k_tiles, v_
     out_tile = out_tiles.index(PART)
     offset = N_K - N_Q
     it, done = 0, 0
-    number = gl.load(table)
-    head, start, count = tile_at(number, tiles, N_Q, N_K, BLOCK_M, BLOCK_N, IS_CAUSAL)
+    head, start, count = hear(done, notes, told, heard)
     q, token, row, count, it = first_scores(
         q_tiles, k_tiles, bars, it, done, start, count, offset, zeros,
         PART, CONSUMERS, STAGES, IS_CAUSAL,
@@ -152,8 +151,7 @@ def consumer(PART: gl.constexpr, q_desc, out_desc, lse_ptr, q_tiles, k_tiles, v_
     )
     running_sum = own_sum(p)
     p = gl.convert_layout(p.to(q_desc.dtype), P)
-    while number >= 0:
-        number_next = gl.load(table + done + 1)
+    while head >= 0:
         for _earlier in range(count - 1):
             acc, running_max, running_sum, p, correction = step(
                 acc, running_max, running_sum, p, correction, q, k_tiles, v_tiles, bars, it,
@@ -162,10 +160,10 @@ def consumer(PART: gl.constexpr, q_desc, out_desc, lse_ptr, q_tiles, k_tiles, v_
             it += 1
         mbarrier.arrive(q_empty.index(done % 2 * CONSUMERS + PART), count=1)
         acc = acc * gl.convert_layout(correction, gl.SliceLayout(1, OUT))[:, None]
-        done += 1
         last, last_head, last_row = it, head, row
-        if number_next >= 0:  # the last P V of this tile goes out with the next one's first Q K^T
-            head, start, count = tile_at(number_next, tiles, N_Q, N_K, BLOCK_M, BLOCK_N, IS_CAUSAL)
+        done += 1
+        head, start, count = hear(done, notes, told, heard)
+        if head >= 0:  # this tile's last P V goes out with the next one's first Q K^T
             q, token, row, count, it = first_scores(
                 q_tiles, k_tiles, bars, it + 1, done, start, count, offset, zeros,
                 PART, CONSUMERS, STAGES, IS_CAUSAL,
@@ -192,7 +190,6 @@ def consumer(PART: gl.constexpr, q_desc, out_desc, lse_ptr, q_tiles, k_tiles, v_
             acc, p = warpgroup_mma_wait(0, deps=(acc_token, p))
             store(out_desc, out_tile, lse_ptr, acc, running_max, running_sum, last_head, H,
                   last_row, N_Q)  # fmt: skip
-        number = number_next
     tma.store_wait(0)
 
 

@@ -16,19 +16,21 @@ from triton.experimental.gluon.language.nvidia.hopper import mbarrier
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from kernels.attention_launch import L2_SHARE, operand, tma_fits
-from kernels.flash_attention_hopper import descriptor, on_hopper, table_on
+from kernels.attention_schedule import makespan, table_on
+from kernels.flash_attention_hopper import descriptor, on_hopper
 from kernels.flash_attention_hopper_gradients_consumer import gradients_consumer
 from kernels.flash_attention_hopper_gradients_producer import KEYS, ROWS, gradients_producer
 from kernels.flash_attention_hopper_gradients_rows import finish_kernel, prepare_kernel
 
 
 # --8<-- [start:kernel]
-@gluon.jit(do_not_specialize=["width", "tiles", "H", "H_KV", "N_Q", "N_K"])
+@gluon.jit(do_not_specialize=["width", "tiles", "H", "groups", "parts", "N_Q", "N_K"])
 def flash_attention_hopper_gradients_kernel(
-    q_desc, k_desc, v_desc, dout_desc, dk_desc, dv_desc,  # (B, H or H_KV, N, D)
+    q_desc, k_desc, v_desc, dout_desc, dk_desc, dv_desc,  # (B, H, H_KV or groups, N, D)
     lse_desc, delta_desc, dq_desc,          # float32 (B H, rows) and what `by_thread` makes of dQ
     table, width, tiles,                    # (programs, width) of tile numbers; tiles a head
-    H, H_KV, N_Q, N_K, qk_scale, scale,     # sizes; log2(e) * scale
+    H, groups, parts, N_Q, N_K,             # sizes; each KV head is that of `parts` groups
+    qk_scale, scale,                        # log2(e) * scale
     BLOCK_M: gl.constexpr, STAGES: gl.constexpr, REGISTERS: gl.constexpr,
     IS_CAUSAL: gl.constexpr, HAS_TAIL: gl.constexpr,
 ):  # fmt: skip
@@ -66,15 +68,15 @@ def flash_attention_hopper_gradients_kernel(
     gl.warp_specialize([
         (gradients_consumer, (0, dk_desc, dv_desc, dq_desc, k_tiles, v_tiles, q_tiles, dout_tiles,
                               lse_rows, delta_rows, ds_tiles, dq_tiles, out_tiles, bars, mine,
-                              tiles, H, H_KV, N_Q, N_K, qk_scale, scale, BLOCK_M, STAGES,
+                              tiles, H, groups, N_Q, N_K, qk_scale, scale, BLOCK_M, STAGES,
                               IS_CAUSAL, HAS_TAIL)),
         (gradients_consumer, (1, dk_desc, dv_desc, dq_desc, k_tiles, v_tiles, q_tiles, dout_tiles,
                               lse_rows, delta_rows, ds_tiles, dq_tiles, out_tiles, bars, mine,
-                              tiles, H, H_KV, N_Q, N_K, qk_scale, scale, BLOCK_M, STAGES,
+                              tiles, H, groups, N_Q, N_K, qk_scale, scale, BLOCK_M, STAGES,
                               IS_CAUSAL, HAS_TAIL)),
         (gradients_producer, (q_desc, k_desc, v_desc, dout_desc, lse_desc, delta_desc, k_tiles,
                               v_tiles, q_tiles, dout_tiles, lse_rows, delta_rows, bars, mine,
-                              tiles, H, H_KV, N_Q, N_K, BLOCK_M, STAGES, IS_CAUSAL)),
+                              tiles, H, groups, parts, N_Q, N_K, BLOCK_M, STAGES, IS_CAUSAL)),
     ], [4, 1], [REGISTERS, 24])  # fmt: skip
 
 
@@ -85,21 +87,13 @@ def flash_attention_hopper_gradients_kernel(
 GRADIENT_CONFIGS = {64: (128, 2, 240), 128: (64, 2, 240)}
 
 
-# --8<-- [start:launch]
+# --8<-- [start:fits]
 def gradients_fit(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dout: torch.Tensor, window: int
 ) -> bool:
     """Whether this kernel takes the case: head dims from 33 to 128, no window, tensors for TMA."""
     shape_fits = 32 < q.shape[3] <= 128 and window == 0
     return shape_fits and on_hopper(q.device) and tma_fits(q, k, v, dout)
-
-
-@lru_cache(maxsize=64)
-def costs_of(N_Q: int, N_K: int, BLOCK_M: int, group: int, causal: bool) -> tuple[float, ...]:
-    """Tiles of queries that each tile of keys takes; its two ends cost about two."""
-    starts = range(0, N_K, KEYS.value)
-    firsts = [max(0, start - (N_K - N_Q)) // BLOCK_M if causal else 0 for start in starts]
-    return tuple((triton.cdiv(N_Q, BLOCK_M) - first) * group + 2.0 for first in firsts)
 
 
 ROWS_LAYOUT = gl.NVMMASharedLayout(swizzle_byte_width=0, element_bitwidth=32, rank=2)
@@ -110,6 +104,54 @@ def rows_descriptor(x: torch.Tensor, block: list[int]) -> TensorDescriptor:
     return TensorDescriptor(x, list(x.shape), list(x.stride()), block, ROWS_LAYOUT)
 
 
+# --8<-- [end:fits]
+
+
+# --8<-- [start:parts]
+Order = tuple[int, int, tuple[float, ...], int, int]  # what `schedule` takes
+
+
+def order_of(
+    B: int, H: int, groups: int, N_Q: int, N_K: int, BLOCK_M: int, row_bytes: int, causal: bool,
+    ends: float, sms: int,
+) -> Order:  # fmt: skip
+    """Return which program takes which tiles of keys; a tile of queries costs 1, its ends `ends`.
+
+    Causal: only as many groups of query heads are at work as have room in the L2, where a query
+    takes up row_bytes.
+    """
+    starts = range(0, N_K, KEYS.value)
+    firsts = [max(0, start - (N_K - N_Q)) // BLOCK_M if causal else 0 for start in starts]
+    costs = tuple((triton.cdiv(N_Q, BLOCK_M) - first) * (H // groups) + ends for first in firsts)
+    together = max(1, L2_SHARE // (H // groups * N_Q * row_bytes)) if causal else 1
+    return B * groups, len(costs), costs, together, min(sms, B * groups * len(costs))
+
+
+@lru_cache(maxsize=64)
+def parts_of(
+    B: int, H: int, H_KV: int, N_Q: int, N_K: int, BLOCK_M: int, row_bytes: int, causal: bool,
+    sms: int,
+) -> tuple[int, Order]:  # fmt: skip
+    """Return into how many parts the query heads that share keys are cut, and the order of tiles.
+
+    Causal tiles differ in length: with about one an SM the longest sets the time. The gradients of
+    parts are written, read again and summed, which is as much as both ends of a tile once more.
+    """
+    group = H // H_KV
+    numbers = [n for n in range(1, group + 1) if causal and group % n == 0] or [1]
+    orders = {
+        n: order_of(B, H, H_KV * n, N_Q, N_K, BLOCK_M, row_bytes, causal, 2.0 if n == 1 else 4.0,
+                    sms)
+        for n in numbers
+    }  # fmt: skip
+    best = min(numbers, key=lambda n: makespan(*orders[n])) if len(numbers) > 1 else 1
+    return best, orders[best]
+
+
+# --8<-- [end:parts]
+
+
+# --8<-- [start:launch]
 def backward_hopper(
     dout: torch.Tensor, dlse: torch.Tensor | None, q: torch.Tensor, k: torch.Tensor,
     v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, causal: bool, scale: float,
@@ -122,30 +164,32 @@ def backward_hopper(
     rows = triton.cdiv(N_Q, BLOCK_M) * BLOCK_M
     lse_2, delta = torch.empty((2, B * H, rows), dtype=torch.float32, device=q.device)
     dq_sum = torch.empty((B * H * rows * BLOCK_D // 256, 256), dtype=torch.float32, device=q.device)
-    tma = tma_fits(out, dout)
     prepare_kernel[(B * H * (rows // 64),)](
-        operand(out, 64, tma), operand(dout, 64, tma), lse,
+        operand(out, 64, False), operand(dout, 64, False), lse,
         None if dlse is None else dlse.contiguous(), lse_2, delta, dq_sum,
-        H, N_Q, rows, D, BLOCK_D, dlse is not None, tma,
+        H, N_Q, rows, D, BLOCK_D, dlse is not None,
     )  # fmt: skip
-    tiles = triton.cdiv(N_K, KEYS.value)
-    costs = costs_of(N_Q, N_K, BLOCK_M, H // H_KV, causal)
     sms = torch.cuda.get_device_properties(q.device).multi_processor_count
-    programs = min(sms, B * H_KV * tiles)
-    live = (H // H_KV) * N_Q * BLOCK_D * (2 * q.itemsize + 4)  # bytes of q, dout and dq a key head
-    together = max(1, L2_SHARE // live) if causal else 1
-    table = table_on(q.device, B * H_KV, tiles, costs, together, programs)
+    row_bytes = BLOCK_D * (2 * q.itemsize + 4)  # q, dout and dq
+    parts, order = parts_of(B, H, H_KV, N_Q, N_K, BLOCK_M, row_bytes, causal, sms)
+    groups, tiles, programs = H_KV * parts, order[1], order[4]
+    dk_parts, dv_parts = dk, dv
+    if parts > 1:
+        dk_parts, dv_parts = torch.empty((2, B, groups, N_K, D), dtype=k.dtype, device=k.device)
+    table = table_on(q.device, *order)
     flash_attention_hopper_gradients_kernel[(programs,)](
         descriptor(q, BLOCK_M, BLOCK_D), descriptor(k, 64, BLOCK_D), descriptor(v, 64, BLOCK_D),
-        descriptor(dout, BLOCK_M, BLOCK_D), descriptor(dk, 64, BLOCK_D),
-        descriptor(dv, 64, BLOCK_D), rows_descriptor(lse_2, [1, BLOCK_M]),
+        descriptor(dout, BLOCK_M, BLOCK_D), descriptor(dk_parts, 64, BLOCK_D),
+        descriptor(dv_parts, 64, BLOCK_D), rows_descriptor(lse_2, [1, BLOCK_M]),
         rows_descriptor(delta, [1, BLOCK_M]), rows_descriptor(dq_sum, [16, 256]),
-        table, table.shape[1], tiles, H, H_KV, N_Q, N_K, scale / math.log(2), scale,
+        table, table.shape[1], tiles, H, groups, parts, N_Q, N_K, scale / math.log(2), scale,
         BLOCK_M, stages, registers, causal, N_K % KEYS.value > 0, num_warps=4,
     )  # fmt: skip
-    tma = tma_fits(dq)
+    if parts > 1:
+        torch.sum(dk_parts.view(B, H_KV, parts, N_K, D), 2, out=dk)
+        torch.sum(dv_parts.view(B, H_KV, parts, N_K, D), 2, out=dv)
     finish_kernel[(B * H * (rows // 64),)](
-        dq_sum, operand(dq, 64, tma), scale, H, N_Q, rows, D, BLOCK_D, tma
+        dq_sum, operand(dq, 64, False), scale, H, N_Q, rows, D, BLOCK_D
     )
     return dq, dk, dv
 

@@ -18,7 +18,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 
 from kernels.flash_attention_hopper_gradients_producer import ROWS, keys_at
-from kernels.flash_attention_hopper_producer import async_store
+from kernels.flash_attention_hopper_producer import async_store, matrix
 
 
 # Triton 3.6 has the instruction, and no function for it yet.
@@ -45,12 +45,6 @@ def by_thread(tile):
 
 
 # --8<-- [end:by_thread]
-
-
-@gluon.jit
-def matrix(tiles, slot):
-    """One tile of a ring, (1, 1, rows, D), as the matrix (rows, D)."""
-    return tiles.index(slot).reshape([tiles.shape[3], tiles.shape[4]])
 
 
 # --8<-- [start:step]
@@ -141,7 +135,7 @@ def store(desc, tile, x, b, h, row):
 @gluon.jit
 def gradients_consumer(PART: gl.constexpr, dk_desc, dv_desc, dq_desc, k_tiles, v_tiles, q_tiles,
                        dout_tiles, lse_rows, delta_rows, ds_tiles, dq_tiles, out_tiles, bars,
-                       table, tiles, H, H_KV, N_Q, N_K, qk_scale, scale, BLOCK_M: gl.constexpr,
+                       table, tiles, H, groups, N_Q, N_K, qk_scale, scale, BLOCK_M: gl.constexpr,
                        STAGES: gl.constexpr, IS_CAUSAL: gl.constexpr,
                        HAS_TAIL: gl.constexpr):  # fmt: skip
     """64 keys of every tile that the table names."""
@@ -149,12 +143,12 @@ def gradients_consumer(PART: gl.constexpr, dk_desc, dv_desc, dq_desc, k_tiles, v
     D: gl.constexpr = k_tiles.shape[4]
     SCORES: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_M, 16])
     SUM: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
-    group, query_tiles = H // H_KV, gl.cdiv(N_Q, BLOCK_M)
+    heads_of_group, query_tiles = H // groups, gl.cdiv(N_Q, BLOCK_M)
     it, done = 0, 0
     number = gl.load(table)
     while number >= 0:
         head, start, first, count = keys_at(number, tiles, N_Q, N_K, BLOCK_M, IS_CAUSAL)
-        b, h_kv, first_key = head // H_KV, head % H_KV, start + PART * ROWS
+        b, group, first_key = head // groups, head % groups, start + PART * ROWS
         dk = gl.zeros([ROWS, D], gl.float32, SUM)
         dv = gl.zeros([ROWS, D], gl.float32, SUM)
         mbarrier.wait(kv_full.index(0), done & 1)
@@ -164,9 +158,9 @@ def gradients_consumer(PART: gl.constexpr, dk_desc, dv_desc, dq_desc, k_tiles, v
             matrix(k_tiles, PART), q_tile.permute((1, 0)),
             gl.zeros([ROWS, BLOCK_M], gl.float32, SCORES), use_acc=False,
         )  # fmt: skip
-        steps = group * count
+        steps = heads_of_group * count
         for i in range(steps):
-            h, tile = h_kv * group + i // count, first + i % count
+            h, tile = group * heads_of_group + i // count, first + i % count
             place = ((b * H + h) * query_tiles + tile) * (BLOCK_M // 64)
             scores, dk, dv = step(
                 PART, scores, dk, dv, it, i + 1 < steps, dq_desc, place, tile * BLOCK_M, first_key,
@@ -176,8 +170,8 @@ def gradients_consumer(PART: gl.constexpr, dk_desc, dv_desc, dq_desc, k_tiles, v
             it += 1
         mbarrier.arrive(kv_empty.index(0), count=1)
         out_tile = out_tiles.index(PART)
-        store(dk_desc, out_tile, dk * scale, b, h_kv, first_key)
-        store(dv_desc, out_tile, dv, b, h_kv, first_key)
+        store(dk_desc, out_tile, dk * scale, b, group, first_key)
+        store(dv_desc, out_tile, dv, b, group, first_key)
         done += 1
         number = gl.load(table + done)
     tma.store_wait(0)

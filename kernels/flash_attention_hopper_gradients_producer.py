@@ -12,7 +12,7 @@ KEYS = gl.constexpr(128)  # keys of a program: 64 for each of two warpgroups
 
 @gluon.jit
 def keys_at(number, tiles, N_Q, N_K, BLOCK_M: gl.constexpr, IS_CAUSAL: gl.constexpr):
-    """Key head, first key, and the first and the number of the tiles of queries that see it."""
+    """Group, first key, and the first and the number of the tiles of queries that see it."""
     start = number % tiles * KEYS
     first = gl.to_tensor(0)
     if IS_CAUSAL:
@@ -31,26 +31,26 @@ def fetch_rows(desc, rows_desc, b, h, H, row, tiles, numbers, slot, full):
 
 @gluon.jit
 def gradients_producer(q_desc, k_desc, v_desc, dout_desc, lse_desc, delta_desc, k_tiles, v_tiles,
-                       q_tiles, dout_tiles, lse_rows, delta_rows, bars, table, tiles, H, H_KV,
-                       N_Q, N_K, BLOCK_M: gl.constexpr, STAGES: gl.constexpr,
+                       q_tiles, dout_tiles, lse_rows, delta_rows, bars, table, tiles, H,
+                       groups, parts, N_Q, N_K, BLOCK_M: gl.constexpr, STAGES: gl.constexpr,
                        IS_CAUSAL: gl.constexpr):  # fmt: skip
-    """For each tile of keys fetch the queries, of all heads of its group, that see it."""
+    """For each tile of keys and group fetch the queries, of all its heads, that see it."""
     kv_full, kv_empty, q_full, dout_full, empty, _ds_full = bars
-    group = H // H_KV
+    heads_of_group = H // groups
     it = 0  # tiles of queries so far
     done = 0  # tiles of keys so far
     number = gl.load(table)
     while number >= 0:
         head, start, first, count = keys_at(number, tiles, N_Q, N_K, BLOCK_M, IS_CAUSAL)
-        b, h_kv = head // H_KV, head % H_KV
+        b, group = head // groups, head % groups
         mbarrier.wait(kv_empty.index(0), done & 1 ^ 1)
         mbarrier.expect(kv_full.index(0), 4 * k_desc.block_type.nbytes)
         for part in gl.static_range(2):
-            at = [b, h_kv, start + part * ROWS, 0]
+            at = [b, group // parts, start + part * ROWS, 0]
             async_load(k_desc, at, kv_full.index(0), k_tiles.index(part))
             async_load(v_desc, at, kv_full.index(0), v_tiles.index(part))
-        for member in range(group):
-            h = h_kv * group + member
+        for member in range(heads_of_group):
+            h = group * heads_of_group + member
             for tile in range(first, first + count):
                 slot, row = it % STAGES, tile * BLOCK_M
                 mbarrier.wait(empty.index(slot), it // STAGES & 1 ^ 1)

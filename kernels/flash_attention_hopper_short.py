@@ -20,12 +20,12 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 from kernels.attention_launch import heads_in_l2
 from kernels.flash_attention_hopper import descriptor
 from kernels.flash_attention_hopper_consumer import own_sum, softmax, store
-from kernels.flash_attention_hopper_producer import ROWS, async_load
+from kernels.flash_attention_hopper_producer import ROWS, async_load, matrix
 
 BLOCK_D = 64
 BLOCK_N, STAGES = 64, 2  # of keys; small enough for five programs an SM
 # Keys, causal or not; with more of them the ends weigh little, and the persistent kernel is faster.
-SHORT = {True: 4096, False: 1024}
+SHORT = {True: 4096, False: 512}
 
 
 # --8<-- [start:attend]
@@ -35,12 +35,6 @@ def fetch(desc, b, h, row, tiles, full, it):
     slot = it % tiles.shape[0]
     mbarrier.expect(full.index(slot), desc.block_type.nbytes)
     async_load(desc, [b, h, row, 0], full.index(slot), tiles.index(slot))
-
-
-@gluon.jit
-def matrix(tiles, slot):
-    """One tile of a ring, (1, 1, rows, D), as the matrix (rows, D)."""
-    return tiles.index(slot).reshape([tiles.shape[3], tiles.shape[4]])
 
 
 @gluon.jit

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,8 +20,9 @@ from kernels.attention_path import (
     PORTABLE_GRADIENTS,
     Path,
 )
+from kernels.attention_schedule import schedule
 from kernels.flash_attention import chosen, inputs, reference
-from kernels.flash_attention_hopper import CONFIGS, forward_hopper, schedule, shape_refusal
+from kernels.flash_attention_hopper import CONFIGS, counter_on, forward_hopper, shape_refusal
 from kernels.flash_attention_hopper_short import SHORT, forward_hopper_short
 
 ON_HOPPER = torch.cuda.is_available() and torch.cuda.get_device_capability()[0] == 9
@@ -46,7 +48,7 @@ def tiles(rows):
     return f"tensordesc<bf16[1, 1, {rows}, {D}],{layout!r}>"
 
 types = {"q_desc": tiles(64), "k_desc": tiles(BLOCK_N), "v_desc": tiles(BLOCK_N),
-         "out_desc": tiles(64), "lse_ptr": "*fp32", "table": "*i32", "qk_scale": "fp32"}
+         "out_desc": tiles(64), "lse_ptr": "*fp32", "counter": "*i32", "qk_scale": "fp32"}
 fixed = {"BLOCK_M": BLOCK_M, "BLOCK_N": BLOCK_N, "CONSUMERS": consumers, "STAGES": stages,
          "REGISTERS": registers, "IS_CAUSAL": causal, "HAS_TAIL": tail}
 names = kernel.arg_names
@@ -196,6 +198,23 @@ def test_elsewhere_the_kernel_for_every_gpu_runs_and_says_so() -> None:
     assert chosen(**PATHS[0][0]) == Path(PORTABLE, "not a Hopper GPU")
     gradients = chosen(**PATHS[0][0], deterministic=False, gradients=True)
     assert gradients == Path(PORTABLE_GRADIENTS, "not a Hopper GPU")
+
+
+def test_a_stream_keeps_its_counter_and_each_graph_has_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = SimpleNamespace(cuda_stream=1)
+    capturing = [False]
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda _device: now)
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: capturing[0])
+    device = torch.device("cpu")
+    first, again = counter_on(device), counter_on(device)
+    assert first is again
+    assert not first.any()
+    now.cuda_stream = 2
+    assert counter_on(device) is not first
+    capturing[0] = True
+    assert counter_on(device) is not counter_on(device)
 
 
 def test_a_warpgroup_has_64_rows_of_each_tile() -> None:

@@ -9,8 +9,14 @@ import torch
 
 from kernels import attention_reference
 from kernels.attention_launch import operand
+from kernels.attention_schedule import makespan
 from kernels.flash_attention import flash_attention, inputs, reference
-from kernels.flash_attention_hopper_gradients import GRADIENT_CONFIGS, gradients_fit
+from kernels.flash_attention_hopper_gradients import (
+    GRADIENT_CONFIGS,
+    gradients_fit,
+    order_of,
+    parts_of,
+)
 from kernels.flash_attention_hopper_gradients_rows import finish_kernel, prepare_kernel
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -72,12 +78,37 @@ def normal(*sizes: int, dtype: torch.dtype = torch.float32, seed: int = 9) -> to
     return torch.randn(sizes, generator=torch.Generator().manual_seed(seed)).to(DEVICE, dtype)
 
 
-@pytest.mark.parametrize("has_dlse", [False, True])
-@pytest.mark.parametrize("tma", [False, True])
-@pytest.mark.parametrize(("N_Q", "rows"), [(128, 128), (70, 128), (130, 192)])
-def test_what_belongs_to_a_query_is_prepared(
-    N_Q: int, rows: int, tma: bool, has_dlse: bool
+# B, H, H_KV, N_Q, N_K, BLOCK_M, bytes a row, causal, SMs; and the parts
+CUTS = [
+    ((4, 32, 1, 4096, 4096, 64, 1024, True, 132), 16),  # hardly a tile of keys an SM
+    ((2, 24, 8, 4096, 4096, 64, 1024, True, 132), 3),  # uneven tiles
+    ((8, 24, 8, 1024, 1024, 64, 1024, True, 132), 1),  # cutting would cost more than it evens out
+    ((16, 16, 16, 2048, 2048, 64, 1024, True, 132), 1),  # nothing to cut
+    ((4, 32, 1, 4096, 4096, 64, 1024, False, 132), 1),  # all tiles are as long
+]
+
+
+@pytest.mark.parametrize(("sizes", "parts"), CUTS)
+def test_query_heads_that_share_keys_are_cut_where_that_ends_sooner(
+    sizes: tuple[Any, ...], parts: int
 ) -> None:
+    found, order = parts_of(*sizes)
+    B, H, H_KV, *rest = sizes
+    assert found == parts
+    assert H % (H_KV * parts) == 0
+    whole = order_of(B, H, H_KV, *rest[:-1], 2.0, rest[-1])
+    assert makespan(*order) <= makespan(*whole)
+
+
+def test_no_schedule_ends_before_its_work_is_shared_evenly() -> None:
+    heads, costs, programs = 5, (3.0, 2.0, 1.0), 4
+    ends = makespan(heads, len(costs), costs, heads, programs)
+    assert heads * sum(costs) / programs <= ends <= heads * sum(costs) / programs + max(costs)
+
+
+@pytest.mark.parametrize("has_dlse", [False, True])
+@pytest.mark.parametrize(("N_Q", "rows"), [(128, 128), (70, 128), (130, 192)])
+def test_what_belongs_to_a_query_is_prepared(N_Q: int, rows: int, has_dlse: bool) -> None:
     B, H, D = 2, 3, 40
     out, dout = (normal(B, H, N_Q, D, dtype=torch.float16, seed=seed) for seed in (1, 2))
     lse, dlse = normal(B, H, N_Q, seed=3), normal(B, H, N_Q, seed=4)
@@ -85,8 +116,8 @@ def test_what_belongs_to_a_query_is_prepared(
     lse_2, delta = torch.full((2, B * H, rows), float("nan"), device=DEVICE)
     dq_sum = torch.full((B * H * rows * 64 // 256, 256), float("nan"), device=DEVICE)
     prepare_kernel[(B * H * (rows // 64),)](
-        operand(out, 64, tma), operand(dout, 64, tma), lse, dlse if has_dlse else None,
-        lse_2, delta, dq_sum, H, N_Q, rows, D, 64, has_dlse, tma,
+        operand(out, 64, False), operand(dout, 64, False), lse, dlse if has_dlse else None,
+        lse_2, delta, dq_sum, H, N_Q, rows, D, 64, has_dlse,
     )  # fmt: skip
     exact = (out.double() * dout.double()).sum(3) - (dlse.double() if has_dlse else 0)
     torch.testing.assert_close(delta[:, :N_Q].double(), exact.flatten(0, 1), rtol=0, atol=1e-5)
@@ -112,14 +143,13 @@ def as_threads_leave_it(total: torch.Tensor) -> torch.Tensor:
     return left.view(-1, 256)
 
 
-@pytest.mark.parametrize("tma", [False, True])
 @pytest.mark.parametrize(("N_Q", "D"), [(64, 40), (130, 64), (70, 96)])
-def test_the_sum_is_put_in_order_scaled_and_rounded_once(N_Q: int, D: int, tma: bool) -> None:
+def test_the_sum_is_put_in_order_scaled_and_rounded_once(N_Q: int, D: int) -> None:
     B, H, rows, BLOCK_D = 2, 3, -(-N_Q // 64) * 64, 64 if D <= 64 else 128
     total = normal(B * H, rows, BLOCK_D)
     dq = torch.full((B, H, N_Q, D), float("nan"), dtype=torch.float16, device=DEVICE)
     finish_kernel[(B * H * (rows // 64),)](
-        as_threads_leave_it(total), operand(dq, 64, tma), 0.125, H, N_Q, rows, D, BLOCK_D, tma
+        as_threads_leave_it(total), operand(dq, 64, False), 0.125, H, N_Q, rows, D, BLOCK_D
     )
     expected = (total[:, :N_Q, :D] / 8).to(torch.float16)
     assert torch.equal(dq, expected.view(B, H, N_Q, D))

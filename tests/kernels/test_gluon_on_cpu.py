@@ -51,6 +51,7 @@ MODULES = [
     gluon_tiles,
     *STEPS,
 ]
+COUNTER = torch.zeros(2, dtype=torch.int32)  # one for all launches, as on a stream
 Shape = tuple[int, ...]  # B, H, H_KV, N_Q, N_K, D
 
 
@@ -61,6 +62,7 @@ def gpu_of(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> C
     def with_sms(sms: int) -> None:
         device = SimpleNamespace(multi_processor_count=sms)
         monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: device)
+        monkeypatch.setattr(flash_attention_hopper, "counter_on", lambda _: COUNTER)
         run_on_cpu(monkeypatch, MODULES, request.param)
 
     return with_sms
@@ -103,6 +105,7 @@ def test_the_forward_is_as_exact_as_eager(
     out, lse = torch.empty_like(q), torch.empty(q.shape[:3])
     gpu_of(sms)
     flash_attention_hopper.forward_hopper(q, k, v, out, lse, causal, q.shape[3] ** -0.5)
+    assert not COUNTER.any()
     assert_as_exact_as_eager(out, ordinary[0], exact[0], arguments)
     assert_as_exact_as_eager(lse, ordinary[1], exact[1], arguments)
 
@@ -143,6 +146,8 @@ def test_the_short_forward_is_as_exact_as_eager(
         ((1, 4, 2, 200, 330, 128), True, 3, 0.0),
         ((2, 2, 1, 333, 140, 128), False, 3, 0.0),
         ((1, 2, 1, 330, 200, 96), True, 2, 0.0),  # queries that see no key
+        ((2, 4, 2, 100, 300, 64), True, 1, 0.0),  # one SM: groups whole
+        ((1, 8, 2, 640, 640, 40), True, 10, 0.0),  # groups cut in halves of two heads
     ],
     ids=ident,
 )

@@ -5,10 +5,11 @@ from typing import Any
 import torch
 
 from tests.kernels.gluon_on_cpu.barriers import Barriers
-from tests.kernels.gluon_on_cpu.memory import Pointer, Tile, Value, value
+from tests.kernels.gluon_on_cpu.memory import Pointer, Tile, Value, nothing, value
 from tests.kernels.gluon_on_cpu.turns import current, pause
 
-float16, bfloat16, float32, int64 = torch.float16, torch.bfloat16, torch.float32, torch.int64
+float16, bfloat16, float32 = torch.float16, torch.bfloat16, torch.float32
+int32, int64 = torch.int32, torch.int64
 static_range = range
 
 
@@ -17,6 +18,7 @@ def layout(*_arguments: Any, **_options: Any) -> None:
 
 
 SliceLayout = DotOperandLayout = NVMMADistributedLayout = layout
+BlockedLayout = SwizzledSharedLayout = layout
 
 
 class NVMMASharedLayout:
@@ -45,16 +47,23 @@ def warp_specialize(parts: list[Any], _warps: list[int], _registers: list[int]) 
 def allocate_shared_memory(dtype: torch.dtype, shape: list[int], _layout: Any) -> Any:
     if dtype == int64:
         return Barriers(shape[0])
-    return Tile(torch.full(shape, torch.nan, dtype=dtype))
+    return Tile(torch.full(shape, nothing(dtype), dtype=dtype))
 
 
 def load(pointer: Pointer) -> Value:
     return value(pointer.data[pointer.places()])
 
 
-def store(pointer: Pointer, x: torch.Tensor, mask: Any = True) -> None:
-    written = torch.as_tensor(mask).expand(x.shape)
-    pointer.data[Pointer(pointer.data, pointer.at[written]).places()] = x[written]
+def atomic_add(pointer: Pointer, x: int, sem: str = "acq_rel") -> Value:  # noqa: ARG001
+    before = load(pointer).clone()
+    pointer.data[pointer.places()] += x
+    return before
+
+
+def store(pointer: Pointer, x: Any, mask: Any = True) -> None:
+    written = torch.as_tensor(mask).expand(torch.as_tensor(x).shape)
+    at = Pointer(pointer.data, torch.as_tensor(pointer.at)[written]).places()
+    pointer.data[at] = torch.as_tensor(x, dtype=pointer.data.dtype)[written]
 
 
 def cdiv(a: Any, b: Any) -> Any:
@@ -73,8 +82,8 @@ def arange(start: int, end: int, _layout: Any) -> Value:
     return value(torch.arange(start, end))
 
 
-def full(shape: list[int], x: float, dtype: torch.dtype, _layout: Any) -> Value:
-    return value(torch.full(shape, x, dtype=dtype))
+def full(shape: list[int], x: Any, dtype: torch.dtype, _layout: Any) -> Value:
+    return value(torch.as_tensor(x, dtype=dtype).expand(shape))
 
 
 def zeros(shape: list[int], dtype: torch.dtype, layout: Any) -> Value:

@@ -20,8 +20,13 @@ def value(x: torch.Tensor) -> Value:
     return x.as_subclass(Value)
 
 
+def nothing(dtype: torch.dtype) -> float | int:
+    """What memory holds before it is written: NaN, or a whole number that no place has."""
+    return math.nan if dtype.is_floating_point else torch.iinfo(dtype).min
+
+
 class Tile:
-    """Shared memory, or a view of it. It holds NaN until something has been written."""
+    """Shared memory, or a view of it. It holds nothing until something has been written."""
 
     def __init__(self, data: torch.Tensor) -> None:
         self.data, self.dtype, self.shape = data, data.dtype, data.shape
@@ -44,9 +49,15 @@ class Tile:
         return value(self.data.clone())
 
     def store(self, x: Value) -> None:
-        """Write. Until this warp's fence it is NaN, as a copy or a product may find it."""
+        """Write. Until this warp's fence it is NaN, as a copy or a product may find it.
+
+        Whole numbers go from warp to warp, which a barrier alone puts in order.
+        """
         pause()
         assert x.shape == self.shape
+        if not self.dtype.is_floating_point:
+            self.data.copy_(x)
+            return
         self.data.fill_(math.nan)
         current().unfenced.append(lambda: self.data.copy_(x))
 
