@@ -4,6 +4,7 @@ Numbers on a page are computed from a result, and change with it. A sentence doe
 capture says otherwise, the test that is named after the sentence fails, and the sentence has to go.
 """
 
+from collections.abc import Iterable
 from math import exp, log
 from typing import Any
 
@@ -33,6 +34,11 @@ def times(stem: str, key: str = "us", **wanted: Any) -> dict[tuple[Any, ...], di
     return found
 
 
+def most(verdicts: Iterable[bool]) -> bool:
+    counted = list(verdicts)
+    return sum(counted) > len(counted) / 2
+
+
 def gains(before: str, after: str, D: int) -> dict[tuple[int, bool], float]:
     """How many times as fast, by length and mask."""
     return {
@@ -43,12 +49,13 @@ def gains(before: str, after: str, D: int) -> dict[tuple[int, bool], float]:
 
 def test_the_ring_gains_at_the_smaller_head_dimension_most_where_short_and_causal() -> None:
     found = gains("longest-first", "ring", 64)
-    assert min(found.values()) > 1.0
+    assert most(gain > 1.0 for gain in found.values())
     assert max(found, key=found.__getitem__) == (1024, True)
 
 
-def test_the_copying_warp_loses_where_sequences_are_short_and_causal() -> None:
+def test_the_copying_warp_loses_at_the_smaller_head_dimension_most_where_short_and_causal() -> None:
     found = gains("ring", "warpgroups", 64)
+    assert most(gain < 1.0 for gain in found.values())
     assert min(found, key=found.__getitem__) == (1024, True)
     assert found[1024, True] < 1.0
     assert min(gains("ring", "warpgroups", 128).values()) > 1.0
@@ -56,21 +63,21 @@ def test_the_copying_warp_loses_where_sequences_are_short_and_causal() -> None:
 
 def test_where_the_wait_stays_most_shapes_lose_and_most_at_the_smaller_head_dimension() -> None:
     small, large = (list(gains(LADDER[-1], TRIAL, D).values()) for D in (64, 128))
-    assert sum(gain < 1.0 for gain in (*small, *large)) > len((*small, *large)) / 2
+    assert most(gain < 1.0 for gain in (*small, *large))
     means = [exp(sum(map(log, found)) / len(found)) for found in (small, large)]
     assert means[0] < means[1] < 1.0
 
 
-@pytest.mark.parametrize("causal", [False, True])
-def test_the_persistent_kernel_reads_more_than_its_model_without_a_mask_only(causal: bool) -> None:
-    counted = [
-        row["dram_read"] + row["dram_write"] - row["model_bytes"]
+@pytest.mark.parametrize("name", ["ours", "ours-triton"])
+def test_far_beyond_the_l2_dram_supplies_every_key_once(name: str) -> None:
+    ratios = [
+        (row["dram_read"] + row["dram_write"]) / row["model_bytes"]
         for row in rows_of("flash_attention", "counters")
-        if row["implementation"] == "ours"
-        and (row["shape"]["N_K"], row["shape"]["causal"]) == (FAR_ABOVE_L2, causal)
+        if (row["implementation"], row["shape"]["N_K"]) == (name, FAR_ABOVE_L2)
+        and not row["shape"]["causal"]
     ]
-    assert counted != []
-    assert all((beyond > 0) != causal for beyond in counted)
+    assert ratios == pytest.approx([1.0] * len(ratios), abs=0.02)
+    assert len(ratios) > 1
 
 
 def test_the_l2_handles_what_is_issued() -> None:
@@ -87,15 +94,6 @@ def test_gradients_that_repeat_cost_more() -> None:
     pairs = times("flash_attention", **{"pass": "backward", "dtype": "bf16", "N_K": 8192}).values()
     assert all(each["ours-deterministic"] > each["ours"] for each in pairs)
     assert len(pairs) > 1
-
-
-def test_the_library_s_graphs_of_decoding_fall_behind_its_kernels() -> None:
-    of = {"pass": "decode", "llama": True}
-    alone, graphs = times("model_path", "alone_us", **of), times("model_path", "graph_us", **of)
-    assert alone.keys() == graphs.keys() != set()
-    for case, each in graphs.items():
-        kernel = alone[case]["sdpa-cudnn"] / alone[case]["ours"]
-        assert each["sdpa-cudnn"] / each["ours"] > 1.2 * kernel
 
 
 def test_a_training_step_on_short_sequences_waits_for_the_host() -> None:
