@@ -61,6 +61,13 @@ def test_the_copying_warp_loses_at_the_smaller_head_dimension_most_where_short_a
     assert min(gains("ring", "warpgroups", 128).values()) > 1.0
 
 
+def test_with_a_mask_at_the_larger_head_dimension_the_whole_kernel_is_behind_the_last_step() -> (
+    None
+):
+    found = gains(LADDER[-1], "flash_attention", 128)
+    assert all(gain < 1.0 for (_, causal), gain in found.items() if causal)
+
+
 def test_where_the_wait_stays_most_shapes_lose_and_most_at_the_smaller_head_dimension() -> None:
     small, large = (list(gains(LADDER[-1], TRIAL, D).values()) for D in (64, 128))
     assert most(gain < 1.0 for gain in (*small, *large))
