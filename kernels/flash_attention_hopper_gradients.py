@@ -115,7 +115,7 @@ def order_of(
     B: int, H: int, groups: int, N_Q: int, N_K: int, BLOCK_M: int, row_bytes: int, causal: bool,
     ends: float, sms: int,
 ) -> Order:  # fmt: skip
-    """Return which program takes which tiles of keys; a tile of queries costs 1, its ends `ends`.
+    """Return what `schedule` takes: a tile of keys costs its tiles of queries, and its two ends.
 
     Causal: only as many groups of query heads are at work as have room in the L2, where a query
     takes up row_bytes.

@@ -103,6 +103,14 @@ def test_gradients_that_repeat_cost_more() -> None:
     assert len(pairs) > 1
 
 
+@pytest.mark.parametrize("model", ["gpt2", "llama"])
+def test_a_short_decoding_step_waits_for_the_host(model: str) -> None:
+    of = {"pass": "decode", model: True, "implementation": "ours"}
+    stream, graphs = times("model_path", **of), times("model_path", "graph_us", **of)
+    shortest = min(stream, key=lambda case: case[1])
+    assert stream[shortest]["ours"] > 2 * graphs[shortest]["ours"]
+
+
 def test_a_training_step_on_short_sequences_waits_for_the_host() -> None:
     of = {"pass": "train", "gpt2": True}
     steps, alone = times("model_path", **of), times("model_path", "alone_us", **of)
