@@ -1,11 +1,14 @@
 """What the attention launchers share: refusals, operands, and the sizes of tiles."""
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import torch
 import triton
 from triton.tools.tensor_descriptor import TensorDescriptor
+
+from kernels.device import generation
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 HEAD_DIMS = range(16, 257)
@@ -70,12 +73,15 @@ def tma_fits(*tensors: torch.Tensor) -> bool:
     """Whether TMA can fetch tiles of all: 16-byte starts and strides, none of them 0 (expanded)."""
     if tensors[0].itemsize == 4:  # no tensor core takes float32 exactly; pointers spill less there
         return False
-    if tensors[0].is_cuda and torch.cuda.get_device_capability(tensors[0].device)[0] < 9:
+    if tensors[0].is_cuda and generation(tensors[0].device) < 9:
         return False
-    return all(
-        x.data_ptr() % 16 == 0 and all(s > 0 and s * x.itemsize % 16 == 0 for s in x.stride()[:3])
-        for x in tensors
-    )
+    return all(x.data_ptr() % 16 == 0 and strides_fit(x.stride(), x.itemsize) for x in tensors)
+
+
+@lru_cache(maxsize=256)
+def strides_fit(strides: tuple[int, ...], itemsize: int) -> bool:
+    """Whether all but the last are what TMA can step by."""
+    return all(stride > 0 and stride * itemsize % 16 == 0 for stride in strides[:-1])
 
 
 def operand(x: torch.Tensor, rows: int, tma: bool) -> Any:

@@ -3,8 +3,6 @@
 import heapq
 from functools import lru_cache
 
-import torch
-
 
 # --8<-- [start:schedule]
 @lru_cache(maxsize=64)
@@ -36,9 +34,3 @@ def makespan(
 
 
 # --8<-- [end:schedule]
-
-
-@lru_cache(maxsize=64)
-def table_on(device: torch.device, *arguments: object) -> torch.Tensor:
-    """Return the schedule as int32 (programs, width); made once for each kind of launch."""
-    return torch.tensor(schedule(*arguments), dtype=torch.int32, device=device)

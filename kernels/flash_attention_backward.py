@@ -73,14 +73,14 @@ def flash_attention_backward(
     ----------
     Dao, "FlashAttention-2", 2023, arXiv:2307.08691, algorithm 2 (there with atomic dQ).
     """
-    dq, dk, dv = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
     (B, H, N_Q, D), (H_KV, N_K) = q.shape, k.shape[1:3]
     if q.numel() == 0 or N_K == 0:
-        return dq.zero_(), dk.zero_(), dv.zero_()
+        return torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
     dout = torch.zeros_like(out) if dout is None else dout
     dout = dout if dout.stride(3) == 1 and tma_fits(dout) else dout.contiguous()
     if gradients_path(q, k, v, dout, window, deterministic).kernel == HOPPER_GRADIENTS:
         return backward_hopper(dout, dlse, q, k, v, out, lse, causal, scale)
+    dq, dk, dv = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
     delta = torch.empty_like(lse)
     tma = tma_fits(q, k, v, dout, out, dq, dk, dv)
     sizes = H, H_KV, N_Q, N_K, window, scale, scale / math.log(2)

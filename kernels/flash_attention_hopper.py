@@ -6,7 +6,9 @@ after tile, so that the end of one overlaps the start of the next.
 """
 
 import math
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any
 
 import torch
 import triton
@@ -16,8 +18,10 @@ from triton.experimental.gluon.language.nvidia.hopper import mbarrier
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from kernels.attention_launch import heads_in_l2
+from kernels.device import generation, sm_count
 from kernels.flash_attention_hopper_consumer import consumer
 from kernels.flash_attention_hopper_producer import ROWS, producer
+from kernels.quick_launch import launch
 
 
 # --8<-- [start:kernel]
@@ -107,7 +111,7 @@ def hopper_blocks(D: int) -> tuple[int, int]:
 # --8<-- [start:fits]
 def on_hopper(device: torch.device) -> bool:
     """Whether the device has the warpgroup instructions and the TMA that this kernel is made of."""
-    return device.type == "cuda" and torch.cuda.get_device_capability(device)[0] == 9
+    return generation(device) == 9
 
 
 def shape_refusal(N_Q: int, N_K: int, D: int, causal: bool, window: int) -> str:
@@ -133,17 +137,35 @@ def shape_refusal(N_Q: int, N_K: int, D: int, causal: bool, window: int) -> str:
 
 # --8<-- [start:launch]
 # What depends on sizes alone is made once: a short kernel is over before its launch is prepared.
-@lru_cache(maxsize=64)
 def tile_layout(rows: int, columns: int, dtype: torch.dtype) -> gl.NVMMASharedLayout:
     """How tiles of (rows, columns) lie in shared memory for the matrix instruction."""
     element = gl.float16 if dtype == torch.float16 else gl.bfloat16
     return gl.NVMMASharedLayout.get_default_for([1, 1, rows, columns], element)
 
 
+_described: dict[Any, dict[str, Any]] = {}  # the fields of a descriptor, without the tensor
+
+
+def described(
+    x: torch.Tensor, block: tuple[int, ...], layout: Callable[[], gl.NVMMASharedLayout]
+) -> TensorDescriptor:
+    """Return what TMA needs to move blocks of x; Triton checks it once for these sizes.
+
+    `tma_fits` has checked where x starts. The other checks take longer than all else of a launch.
+    """
+    key = x.shape, x.stride(), x.dtype, block
+    fields = _described.get(key)
+    if fields is None:
+        checked = TensorDescriptor(x, list(x.shape), list(x.stride()), list(block), layout())
+        fields = _described[key] = vars(checked) | {"base": None}
+    made = object.__new__(TensorDescriptor)
+    vars(made).update(fields, base=x)
+    return made
+
+
 def descriptor(x: torch.Tensor, rows: int, columns: int) -> TensorDescriptor:
     """Return what TMA needs to fetch tiles of (rows, columns) of x (B, H, N, D)."""
-    layout = tile_layout(rows, columns, x.dtype)
-    return TensorDescriptor(x, list(x.shape), list(x.stride()), [1, 1, rows, columns], layout)
+    return described(x, (1, 1, rows, columns), partial(tile_layout, rows, columns, x.dtype))
 
 
 @lru_cache(maxsize=64)
@@ -170,14 +192,15 @@ def forward_hopper(
     BLOCK_D = 64 if D <= 64 else 128
     BLOCK_M, BLOCK_N, consumers, stages, registers = CONFIGS[BLOCK_D]
     tiles = triton.cdiv(N_Q, BLOCK_M)
-    sms = torch.cuda.get_device_properties(q.device).multi_processor_count
-    programs = min(sms, B * H * tiles)
-    flash_attention_hopper_kernel[(programs,)](
+    tail = N_K % BLOCK_N > 0
+    launch(
+        flash_attention_hopper_kernel, min(sm_count(q.device), B * H * tiles),
+        (q.device, q.dtype, BLOCK_D, causal, tail),  # it specializes on no integer
         descriptor(q, 64, BLOCK_D), descriptor(k, BLOCK_N, BLOCK_D),
         descriptor(v, BLOCK_N, BLOCK_D), descriptor(out, 64, BLOCK_D), lse,
         counter_on(q.device), B * H, tiles, heads_in_l2(q, k),
         H, H // H_KV, N_Q, N_K, scale / math.log(2),
-        BLOCK_M, BLOCK_N, consumers, stages, registers, causal, N_K % BLOCK_N > 0, num_warps=4,
+        BLOCK_M, BLOCK_N, consumers, stages, registers, causal, tail, num_warps=4,
     )  # fmt: skip
     return out, lse
 

@@ -7,6 +7,7 @@ float32 in the L2, in whatever order they come: the last bits of dQ can differ b
 
 import math
 from functools import lru_cache
+from typing import Any
 
 import torch
 import triton
@@ -16,11 +17,13 @@ from triton.experimental.gluon.language.nvidia.hopper import mbarrier
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from kernels.attention_launch import L2_SHARE, operand, tma_fits
-from kernels.attention_schedule import makespan, table_on
-from kernels.flash_attention_hopper import descriptor, on_hopper
+from kernels.attention_schedule import makespan, schedule
+from kernels.device import sm_count
+from kernels.flash_attention_hopper import described, descriptor, on_hopper
 from kernels.flash_attention_hopper_gradients_consumer import gradients_consumer
 from kernels.flash_attention_hopper_gradients_producer import KEYS, ROWS, gradients_producer
 from kernels.flash_attention_hopper_gradients_rows import finish_kernel, prepare_kernel
+from kernels.quick_launch import launch
 
 
 # --8<-- [start:kernel]
@@ -99,9 +102,9 @@ def gradients_fit(
 ROWS_LAYOUT = gl.NVMMASharedLayout(swizzle_byte_width=0, element_bitwidth=32, rank=2)
 
 
-def rows_descriptor(x: torch.Tensor, block: list[int]) -> TensorDescriptor:
+def rows_descriptor(x: torch.Tensor, block: tuple[int, int]) -> TensorDescriptor:
     """Return what TMA needs to move blocks of x, float32 with two dimensions, as they lie."""
-    return TensorDescriptor(x, list(x.shape), list(x.stride()), block, ROWS_LAYOUT)
+    return described(x, block, lambda: ROWS_LAYOUT)
 
 
 # --8<-- [end:fits]
@@ -127,7 +130,6 @@ def order_of(
     return B * groups, len(costs), costs, together, min(sms, B * groups * len(costs))
 
 
-@lru_cache(maxsize=64)
 def parts_of(
     B: int, H: int, H_KV: int, N_Q: int, N_K: int, BLOCK_M: int, row_bytes: int, causal: bool,
     sms: int,
@@ -148,6 +150,13 @@ def parts_of(
     return best, orders[best]
 
 
+@lru_cache(maxsize=64)
+def shares_of(device: torch.device, *sizes: Any) -> tuple[int, int, int, torch.Tensor]:
+    """Return parts, programs, tiles of keys and the table of tiles; made once for these sizes."""
+    parts, order = parts_of(*sizes, sm_count(device))
+    return parts, order[4], order[1], torch.tensor(schedule(*order), dtype=torch.int32).to(device)
+
+
 # --8<-- [end:parts]
 
 
@@ -164,33 +173,40 @@ def backward_hopper(
     rows = triton.cdiv(N_Q, BLOCK_M) * BLOCK_M
     lse_2, delta = torch.empty((2, B * H, rows), dtype=torch.float32, device=q.device)
     dq_sum = torch.empty((B * H * rows * BLOCK_D // 256, 256), dtype=torch.float32, device=q.device)
-    prepare_kernel[(B * H * (rows // 64),)](
-        operand(out, 64, False), operand(dout, 64, False), lse,
-        None if dlse is None else dlse.contiguous(), lse_2, delta, dq_sum,
+    kind = q.device, q.dtype, D, B, H, N_Q
+    if dlse is not None:  # copied, for it may start anywhere
+        dlse = dlse.clone(memory_format=torch.contiguous_format)
+    launch(
+        prepare_kernel, B * H * (rows // 64), (*kind, out.stride(), dout.stride(), dlse is None),
+        operand(out, 64, False), operand(dout, 64, False), lse, dlse, lse_2, delta, dq_sum,
         H, N_Q, rows, D, BLOCK_D, dlse is not None,
     )  # fmt: skip
-    sms = torch.cuda.get_device_properties(q.device).multi_processor_count
     row_bytes = BLOCK_D * (2 * q.itemsize + 4)  # q, dout and dq
-    parts, order = parts_of(B, H, H_KV, N_Q, N_K, BLOCK_M, row_bytes, causal, sms)
-    groups, tiles, programs = H_KV * parts, order[1], order[4]
+    parts, programs, tiles, table = shares_of(
+        q.device, B, H, H_KV, N_Q, N_K, BLOCK_M, row_bytes, causal
+    )
+    groups = H_KV * parts
     dk_parts, dv_parts = dk, dv
     if parts > 1:
         dk_parts, dv_parts = torch.empty((2, B, groups, N_K, D), dtype=k.dtype, device=k.device)
-    table = table_on(q.device, *order)
-    flash_attention_hopper_gradients_kernel[(programs,)](
+    tail = N_K % KEYS.value > 0
+    launch(
+        flash_attention_hopper_gradients_kernel, programs,
+        (q.device, q.dtype, BLOCK_D, causal, tail),  # it specializes on no integer
         descriptor(q, BLOCK_M, BLOCK_D), descriptor(k, 64, BLOCK_D), descriptor(v, 64, BLOCK_D),
         descriptor(dout, BLOCK_M, BLOCK_D), descriptor(dk_parts, 64, BLOCK_D),
-        descriptor(dv_parts, 64, BLOCK_D), rows_descriptor(lse_2, [1, BLOCK_M]),
-        rows_descriptor(delta, [1, BLOCK_M]), rows_descriptor(dq_sum, [16, 256]),
+        descriptor(dv_parts, 64, BLOCK_D), rows_descriptor(lse_2, (1, BLOCK_M)),
+        rows_descriptor(delta, (1, BLOCK_M)), rows_descriptor(dq_sum, (16, 256)),
         table, table.shape[1], tiles, H, groups, parts, N_Q, N_K, scale / math.log(2), scale,
-        BLOCK_M, stages, registers, causal, N_K % KEYS.value > 0, num_warps=4,
+        BLOCK_M, stages, registers, causal, tail, num_warps=4,
     )  # fmt: skip
     if parts > 1:
         torch.sum(dk_parts.view(B, H_KV, parts, N_K, D), 2, out=dk)
         torch.sum(dv_parts.view(B, H_KV, parts, N_K, D), 2, out=dv)
-    finish_kernel[(B * H * (rows // 64),)](
-        dq_sum, operand(dq, 64, False), scale, H, N_Q, rows, D, BLOCK_D
-    )
+    launch(
+        finish_kernel, B * H * (rows // 64), (*kind, dq.stride()),
+        dq_sum, operand(dq, 64, False), scale, H, N_Q, rows, D, BLOCK_D,
+    )  # fmt: skip
     return dq, dk, dv
 
 

@@ -21,6 +21,7 @@ from kernels.attention_launch import heads_in_l2
 from kernels.flash_attention_hopper import descriptor
 from kernels.flash_attention_hopper_consumer import own_sum, softmax, store
 from kernels.flash_attention_hopper_producer import ROWS, async_load, matrix
+from kernels.quick_launch import launch
 
 BLOCK_D = 64
 BLOCK_N, STAGES = 64, 2  # of keys; small enough for five programs an SM
@@ -147,11 +148,14 @@ def forward_hopper_short(
     """Fill out and lse and return them; the arguments are checked, `forward_path` chose this."""
     (B, H, N_Q, _), (H_KV, N_K) = q.shape, k.shape[1:3]
     tiles = triton.cdiv(N_Q, ROWS.value)
-    flash_attention_hopper_short_kernel[(B * H * tiles,)](
+    tail = N_K % BLOCK_N > 0
+    launch(
+        flash_attention_hopper_short_kernel, B * H * tiles,
+        (q.device, q.dtype, causal, tail),  # it specializes on no integer
         descriptor(q, ROWS.value, BLOCK_D), descriptor(k, BLOCK_N, BLOCK_D),
         descriptor(v, BLOCK_N, BLOCK_D), descriptor(out, ROWS.value, BLOCK_D), lse,
         tiles, heads_in_l2(q, k), H, H // H_KV, N_Q, N_K, scale / math.log(2),
-        BLOCK_N, STAGES, causal, N_K % BLOCK_N > 0, num_warps=4,
+        BLOCK_N, STAGES, causal, tail, num_warps=4,
     )  # fmt: skip
     return out, lse
 

@@ -62,6 +62,9 @@ def gpu_of(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> C
     def with_sms(sms: int) -> None:
         device = SimpleNamespace(multi_processor_count=sms)
         monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: device)
+        for module in (flash_attention_hopper, flash_attention_hopper_gradients):
+            monkeypatch.setattr(module, "sm_count", lambda _: sms)
+        flash_attention_hopper_gradients.shares_of.cache_clear()
         monkeypatch.setattr(flash_attention_hopper, "counter_on", lambda _: COUNTER)
         run_on_cpu(monkeypatch, MODULES, request.param)
 

@@ -23,6 +23,7 @@ STAND_INS = {
     "mbarrier": barriers,
     "tma": in_flight,
     "TensorDescriptor": Descriptor,
+    "described": lambda x, block, _layout: Descriptor.from_tensor(x, list(block), None),
     "async_add": in_flight.async_add,
     "async_load": in_flight.async_load,
     "async_store": in_flight.async_store,

@@ -1,0 +1,29 @@
+"""Launch a kernel again without asking which of its compiled forms the arguments need.
+
+Triton looks at every argument of every launch: its type, whether 16 divides it, whether it is 1. A
+short kernel is over before that is done. Where the caller knows what decides, one look is enough.
+"""
+
+from collections.abc import Hashable
+from typing import Any
+
+_launched: dict[tuple[Any, Hashable], Any] = {}
+
+
+# --8<-- [start:launch]
+def launch(kernel: Any, programs: int, key: Hashable, *arguments: Any, **options: Any) -> None:
+    """Do `kernel[(programs,)](*arguments, **options)`.
+
+    Parameters
+    ----------
+    key : what decides how these arguments are compiled: device and data types, constants, options,
+        whether 16 divides a pointer, and the values of all integers that the kernel specializes on
+    """
+    compiled = _launched.get((kernel, key))
+    if compiled is None:  # or the interpreter, which compiles nothing and returns None
+        _launched[kernel, key] = kernel[(programs,)](*arguments, **options)
+    else:
+        compiled[programs, 1, 1](*arguments)
+
+
+# --8<-- [end:launch]

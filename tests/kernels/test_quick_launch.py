@@ -1,0 +1,168 @@
+"""Launching again: what is asked once, and that the rest comes from each call."""
+
+import gc
+import inspect
+import itertools
+import weakref
+from typing import Any
+
+import pytest
+import torch
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+from kernels import flash_attention_hopper as hopper
+from kernels import flash_attention_hopper_gradients as gradients
+from kernels import flash_attention_hopper_short as short
+from kernels import quick_launch
+from kernels.device import generation, sm_count
+from kernels.flash_attention_hopper import described, descriptor, tile_layout
+from kernels.quick_launch import launch
+
+CPU = torch.device("cpu")
+
+
+class Kernel:
+    """A kernel that writes down how it is launched."""
+
+    def __init__(self, compiles: bool) -> None:
+        self.compiles, self.calls = compiles, list[Any]()
+
+    def __getitem__(self, grid: tuple[int, ...]) -> Any:
+        def run(*arguments: Any, **options: Any) -> Any:
+            self.calls.append((grid, arguments, options))
+            return self if self.compiles else None
+
+        return run
+
+
+@pytest.fixture(autouse=True)
+def _nothing_launched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quick_launch, "_launched", {})
+
+
+def test_options_are_for_the_first_launch_and_arguments_for_each() -> None:
+    kernel = Kernel(compiles=True)
+    launch(kernel, 3, "key", 1, 2, num_warps=4)
+    launch(kernel, 5, "key", 6, 7, num_warps=4)
+    assert kernel.calls == [((3,), (1, 2), {"num_warps": 4}), ((5, 1, 1), (6, 7), {})]
+
+
+def test_another_key_and_another_kernel_are_asked_for_again() -> None:
+    first, second = Kernel(compiles=True), Kernel(compiles=True)
+    for kernel, key in ((first, "a"), (first, "b"), (second, "a")):
+        launch(kernel, 1, key, num_warps=4)
+    assert [options for *_, options in first.calls + second.calls] == [{"num_warps": 4}] * 3
+
+
+def test_what_compiles_nothing_is_launched_in_the_ordinary_way_each_time() -> None:
+    kernel = Kernel(compiles=False)
+    for _ in range(2):
+        launch(kernel, 1, "key", 1, num_warps=4)
+    assert kernel.calls == [((1,), (1,), {"num_warps": 4})] * 2
+
+
+def test_a_failed_launch_leaves_nothing_behind() -> None:
+    class Broken(Kernel):
+        def __getitem__(self, grid: tuple[int, ...]) -> Any:
+            raise RuntimeError("no")
+
+    kernel = Broken(compiles=True)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="no"):
+            launch(kernel, 1, "key")
+    assert quick_launch._launched == {}
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_descriptor_is_what_triton_makes_the_second_time_too(dtype: torch.dtype) -> None:
+    for _ in range(2):
+        x = torch.empty(2, 30, 3, 64, dtype=dtype).transpose(1, 2)
+        layout = tile_layout(64, 64, dtype)
+        expected = TensorDescriptor(x, list(x.shape), list(x.stride()), [1, 1, 64, 64], layout)
+        found = descriptor(x, 64, 64)
+        assert type(found) is TensorDescriptor
+        assert found.base is x
+        rest = [vars(each) | {"base": None} for each in (found, expected)]
+        assert rest[0] == rest[1]
+
+
+def test_sizes_strides_and_blocks_tell_descriptors_apart() -> None:
+    x = torch.empty(1, 2, 64, 128, dtype=torch.float16)
+    halves, rows, narrow = x[..., :64], x[..., :32, :64], x[..., :64].contiguous()
+    found = [descriptor(each, 64, 64) for each in (halves, rows, narrow)]
+    assert [each.shape[2] for each in found] == [64, 32, 64]
+    assert [each.strides[2] for each in found] == [128, 128, 64]
+    assert list(descriptor(halves, 32, 64).block_shape) == [1, 1, 32, 64]
+
+
+def test_a_descriptor_keeps_no_tensor_alive() -> None:
+    x = torch.empty(1, 1, 192, 64, dtype=torch.float16)
+    gone = weakref.ref(x)
+    descriptor(x, 64, 64)
+    del x
+    gc.collect()
+    assert gone() is None
+
+
+def test_what_triton_refuses_is_refused() -> None:
+    x = torch.empty(1, 1, 64, 64, dtype=torch.float16)
+    with pytest.raises(AssertionError):
+        described(x, (1, 64, 64), lambda: tile_layout(64, 64, x.dtype))
+
+
+def decides(kernel: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Return what Triton compiles by: constants, types, blocks, and what it asks of integers."""
+    left_alone = getattr(kernel, "do_not_specialize", ())
+    names = inspect.signature(kernel.fn).parameters
+
+    def seen(name: str, x: Any) -> Any:
+        if isinstance(x, TensorDescriptor):
+            return x.base.dtype, tuple(x.block_shape), repr(x.layout)
+        if isinstance(x, torch.Tensor):
+            return x.dtype, x.data_ptr() % 16 == 0
+        if isinstance(x, tuple):
+            return tuple(seen(name, each) for each in x)
+        constant = "constexpr" in str(names[name].annotation) or isinstance(x, (bool, type(None)))
+        if constant:
+            return x
+        whole = isinstance(x, int) and name not in left_alone
+        return (x == 1, x % 16 == 0) if whole else type(x)
+
+    pairs = zip(names, arguments, strict=True)
+    return tuple(seen(name, x) for name, x in pairs), tuple(sorted(options.items()))
+
+
+SIZES = [  # B, H, H_KV, N_Q, N_K, D
+    (1, 2, 2, 64, 64, 64), (1, 2, 1, 64, 64, 64), (2, 3, 3, 100, 164, 64), (1, 1, 1, 64, 128, 40),
+    (1, 4, 2, 128, 192, 128), (1, 16, 16, 70, 70, 128), (3, 2, 2, 96, 160, 96),
+]  # fmt: skip
+
+
+def test_the_key_decides_what_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: dict[tuple[Any, Any], set[Any]] = {}
+
+    def record(kernel: Any, _programs: int, key: Any, *arguments: Any, **options: Any) -> None:
+        found.setdefault((kernel, key), set()).add(decides(kernel, arguments, options))
+
+    for module in (hopper, short, gradients):
+        monkeypatch.setattr(module, "launch", record)
+    monkeypatch.setattr(hopper, "counter_on", lambda _: torch.zeros(2, dtype=torch.int32))
+    for (B, H, H_KV, N_Q, N_K, D), dtype, causal, spread in itertools.product(
+        SIZES, (torch.float16, torch.bfloat16), (False, True), (False, True)
+    ):
+        q, k, v, dout = (
+            torch.zeros(B, heads, N, D * (1 + spread), dtype=dtype)[..., :D]
+            for heads, N in ((H, N_Q), (H_KV, N_K), (H_KV, N_K), (H, N_Q))
+        )
+        out, lse = torch.empty_like(q), torch.zeros(B, H, N_Q)
+        hopper.forward_hopper(q, k, v, out, lse, causal, 0.1)
+        if D <= 64:
+            short.forward_hopper_short(q, k, v, out, lse, causal, 0.1)
+        for dlse in (None, lse, torch.zeros(B * H * N_Q + 1)[1:].view(B, H, N_Q)):
+            gradients.backward_hopper(dout, dlse, q, k, v, out, lse, causal, 0.1)
+    assert len({kernel for kernel, _ in found}) == 5
+    assert all(len(forms) == 1 for forms in found.values())
+
+
+def test_without_cuda_there_is_no_generation_and_one_multiprocessor() -> None:
+    assert (generation(CPU), sm_count(CPU)) == (0, 1)
