@@ -1,11 +1,9 @@
 """Which program takes which tiles, settled before a launch: even work, and keys that stay near."""
 
 import heapq
-from functools import lru_cache
 
 
 # --8<-- [start:schedule]
-@lru_cache(maxsize=64)
 def schedule(
     heads: int, tiles: int, costs: tuple[float, ...], together: int, programs: int
 ) -> list[list[int]]:

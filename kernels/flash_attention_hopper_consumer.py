@@ -16,7 +16,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
-from kernels.flash_attention_hopper_producer import ROWS, async_store, hear
+from kernels.flash_attention_hopper_producer import ROWS, async_store, hear, matrix
 
 LN_2 = gl.constexpr(math.log(2))
 
@@ -58,11 +58,11 @@ def step(acc, running_max, running_sum, p, correction, q, k_tiles, v_tiles, bars
     out_rows: gl.constexpr = gl.SliceLayout(1, acc.type.layout)
     now, after = it % STAGES, (it + 1) % STAGES
     mbarrier.wait(k_full.index(after), (it + 1) // STAGES & 1)
-    k_tile = k_tiles.index(after).reshape([k_tiles.shape[3], k_tiles.shape[4]])
+    k_tile = matrix(k_tiles, after)
     scores_token = warpgroup_mma(q, k_tile.permute((1, 0)), zeros, use_acc=False, is_async=True)
     acc = acc * gl.convert_layout(correction, out_rows)[:, None]
     mbarrier.wait(v_full.index(now), it // STAGES & 1)
-    v_tile = v_tiles.index(now).reshape([v_tiles.shape[3], v_tiles.shape[4]])
+    v_tile = matrix(v_tiles, now)
     acc_token = warpgroup_mma(p, v_tile, acc, is_async=True)
     scores = warpgroup_mma_wait(1, deps=(scores_token,))
     mbarrier.arrive(k_empty.index(after), count=1)
@@ -114,9 +114,9 @@ def first_scores(q_tiles, k_tiles, bars, it, done, start, count, offset, zeros,
             count -= 1
     slot = done % 2 * CONSUMERS + PART
     mbarrier.wait(q_full.index(slot), done // 2 & 1)
-    q = q_tiles.index(slot).reshape([q_tiles.shape[3], q_tiles.shape[4]])
+    q = matrix(q_tiles, slot)
     mbarrier.wait(k_full.index(it % STAGES), it // STAGES & 1)
-    k_tile = k_tiles.index(it % STAGES).reshape([k_tiles.shape[3], k_tiles.shape[4]])
+    k_tile = matrix(k_tiles, it % STAGES)
     token = warpgroup_mma(q, k_tile.permute((1, 0)), zeros, use_acc=False, is_async=True)
     return q, token, row, count, it
 
@@ -169,7 +169,7 @@ def consumer(PART: gl.constexpr, q_desc, out_desc, lse_ptr, q_tiles, k_tiles, v_
                 PART, CONSUMERS, STAGES, IS_CAUSAL,
             )  # fmt: skip
             mbarrier.wait(v_full.index(last % STAGES), last // STAGES & 1)
-            v_tile = v_tiles.index(last % STAGES).reshape([BLOCK_N, BLOCK_D])
+            v_tile = matrix(v_tiles, last % STAGES)
             acc_token = warpgroup_mma(p, v_tile, acc, is_async=True)
             scores, acc, p = warpgroup_mma_wait(0, deps=(token, acc_token, p))
             mbarrier.arrive(k_empty.index(it % STAGES), count=1)
@@ -185,7 +185,7 @@ def consumer(PART: gl.constexpr, q_desc, out_desc, lse_ptr, q_tiles, k_tiles, v_
             p = gl.convert_layout(p32.to(q_desc.dtype), P)
         else:
             mbarrier.wait(v_full.index(last % STAGES), last // STAGES & 1)
-            v_tile = v_tiles.index(last % STAGES).reshape([BLOCK_N, BLOCK_D])
+            v_tile = matrix(v_tiles, last % STAGES)
             acc_token = warpgroup_mma(p, v_tile, acc, is_async=True)
             acc, p = warpgroup_mma_wait(0, deps=(acc_token, p))
             store(out_desc, out_tile, lse_ptr, acc, running_max, running_sum, last_head, H,

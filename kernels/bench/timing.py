@@ -155,7 +155,7 @@ def method() -> dict[str, Any]:
         "quantiles": list(QUANTILES),
         "l2": "cold",
         "flush_bytes": FLUSH_BYTES,
-        "order": "in turn; each follows every other equally often (Williams design)",
+        "order": "in turn; each follows every other about equally often (Williams design)",
         "inputs": "normal distribution",
         "graphs": "where one takes less than twice the time of the host that launches it",
     }
