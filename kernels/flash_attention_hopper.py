@@ -2,7 +2,7 @@
 
 Gluon is Triton's lower dialect: layouts, shared memory and barriers are written out. One warp only
 fetches tiles by TMA, two or three warpgroups multiply and exponentiate, and each program takes tile
-after tile, so that the end of one overlaps the start of the next.
+after tile, so that one is fetched while the one before it is finished.
 """
 
 import math

@@ -100,7 +100,7 @@ def store(out_desc, out_tile, lse_ptr, acc, running_max, running_sum, head, H, r
 def first_scores(q_tiles, k_tiles, bars, it, done, start, count, offset, zeros,
                  PART: gl.constexpr, CONSUMERS: gl.constexpr, STAGES: gl.constexpr,
                  IS_CAUSAL: gl.constexpr):  # fmt: skip
-    """Let key tiles beyond this warpgroup's diagonal pass; start Q K^T of its last one."""
+    """Let key tiles beyond this warpgroup's diagonal pass; return Q K^T of its last one."""
     q_full, _q_empty, k_full, k_empty, v_full, v_empty, _told, _heard = bars
     row = start + PART * ROWS
     if IS_CAUSAL:
@@ -117,8 +117,9 @@ def first_scores(q_tiles, k_tiles, bars, it, done, start, count, offset, zeros,
     q = matrix(q_tiles, slot)
     mbarrier.wait(k_full.index(it % STAGES), it // STAGES & 1)
     k_tile = matrix(k_tiles, it % STAGES)
-    token = warpgroup_mma(q, k_tile.permute((1, 0)), zeros, use_acc=False, is_async=True)
-    return q, token, row, count, it
+    scores = warpgroup_mma(q, k_tile.permute((1, 0)), zeros, use_acc=False)
+    mbarrier.arrive(k_empty.index(it % STAGES), count=1)
+    return q, scores, row, count, it
 
 
 @gluon.jit
@@ -127,7 +128,7 @@ def consumer(PART: gl.constexpr, q_desc, out_desc, lse_ptr, q_tiles, k_tiles, v_
              STAGES: gl.constexpr, IS_CAUSAL: gl.constexpr,
              HAS_TAIL: gl.constexpr):  # fmt: skip
     """64 queries of every tile that the copying warp takes."""
-    _q_full, q_empty, _k_full, k_empty, v_full, v_empty, told, heard = bars
+    _q_full, q_empty, _k_full, _k_empty, v_full, v_empty, told, heard = bars
     BLOCK_D: gl.constexpr = q_desc.block_type.shape[3]
     SCORES: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_N, 16])
     OUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_D, 16])
@@ -139,19 +140,17 @@ def consumer(PART: gl.constexpr, q_desc, out_desc, lse_ptr, q_tiles, k_tiles, v_
     offset = N_K - N_Q
     it, done = 0, 0
     head, start, count = hear(done, notes, told, heard)
-    q, token, row, count, it = first_scores(
-        q_tiles, k_tiles, bars, it, done, start, count, offset, zeros,
-        PART, CONSUMERS, STAGES, IS_CAUSAL,
-    )  # fmt: skip
-    scores = warpgroup_mma_wait(0, deps=(token,))
-    mbarrier.arrive(k_empty.index(it % STAGES), count=1)
-    acc = gl.zeros([ROWS, BLOCK_D], gl.float32, OUT)
-    p, correction, running_max = softmax(
-        scores, nothing, qk_scale, row + offset, (count - 1) * BLOCK_N, N_K, EDGE, IS_CAUSAL
-    )
-    running_sum = own_sum(p)
-    p = gl.convert_layout(p.to(q_desc.dtype), P)
     while head >= 0:
+        q, scores, row, count, it = first_scores(
+            q_tiles, k_tiles, bars, it, done, start, count, offset, zeros,
+            PART, CONSUMERS, STAGES, IS_CAUSAL,
+        )  # fmt: skip
+        p, correction, running_max = softmax(
+            scores, nothing, qk_scale, row + offset, (count - 1) * BLOCK_N, N_K, EDGE, IS_CAUSAL
+        )
+        running_sum = own_sum(p)
+        p = gl.convert_layout(p.to(q_desc.dtype), P)
+        acc = gl.zeros([ROWS, BLOCK_D], gl.float32, OUT)
         for _earlier in range(count - 1):
             acc, running_max, running_sum, p, correction = step(
                 acc, running_max, running_sum, p, correction, q, k_tiles, v_tiles, bars, it,
@@ -160,36 +159,13 @@ def consumer(PART: gl.constexpr, q_desc, out_desc, lse_ptr, q_tiles, k_tiles, v_
             it += 1
         mbarrier.arrive(q_empty.index(done % 2 * CONSUMERS + PART), count=1)
         acc = acc * gl.convert_layout(correction, gl.SliceLayout(1, OUT))[:, None]
-        last, last_head, last_row = it, head, row
+        mbarrier.wait(v_full.index(it % STAGES), it // STAGES & 1)
+        acc = warpgroup_mma(p, matrix(v_tiles, it % STAGES), acc)
+        mbarrier.arrive(v_empty.index(it % STAGES), count=1)
+        it += 1
+        store(out_desc, out_tile, lse_ptr, acc, running_max, running_sum, head, H, row, N_Q)
         done += 1
         head, start, count = hear(done, notes, told, heard)
-        if head >= 0:  # this tile's last P V goes out with the next one's first Q K^T
-            q, token, row, count, it = first_scores(
-                q_tiles, k_tiles, bars, it + 1, done, start, count, offset, zeros,
-                PART, CONSUMERS, STAGES, IS_CAUSAL,
-            )  # fmt: skip
-            mbarrier.wait(v_full.index(last % STAGES), last // STAGES & 1)
-            v_tile = matrix(v_tiles, last % STAGES)
-            acc_token = warpgroup_mma(p, v_tile, acc, is_async=True)
-            scores, acc, p = warpgroup_mma_wait(0, deps=(token, acc_token, p))
-            mbarrier.arrive(k_empty.index(it % STAGES), count=1)
-            mbarrier.arrive(v_empty.index(last % STAGES), count=1)
-            store(out_desc, out_tile, lse_ptr, acc, running_max, running_sum, last_head, H,
-                  last_row, N_Q)  # fmt: skip
-            acc = gl.zeros([ROWS, BLOCK_D], gl.float32, OUT)
-            p32, correction, running_max = softmax(
-                scores, nothing, qk_scale, row + offset, (count - 1) * BLOCK_N, N_K, EDGE,
-                IS_CAUSAL,
-            )  # fmt: skip
-            running_sum = own_sum(p32)
-            p = gl.convert_layout(p32.to(q_desc.dtype), P)
-        else:
-            mbarrier.wait(v_full.index(last % STAGES), last // STAGES & 1)
-            v_tile = matrix(v_tiles, last % STAGES)
-            acc_token = warpgroup_mma(p, v_tile, acc, is_async=True)
-            acc, p = warpgroup_mma_wait(0, deps=(acc_token, p))
-            store(out_desc, out_tile, lse_ptr, acc, running_max, running_sum, last_head, H,
-                  last_row, N_Q)  # fmt: skip
     tma.store_wait(0)
 
 
