@@ -159,6 +159,7 @@ def attend_keys(
     for start_n in tl.range(start, stop, BLOCK_N):
         start_n = tl.multiple_of(start_n, BLOCK_N)
         k_tile = load_tile(k, b, h_kv, start_n, N_K, D, BLOCK_N, BLOCK_D, TMA)
+        v_tile = load_tile(v, b, h_kv, start_n, N_K, D, BLOCK_N, BLOCK_D, TMA)
         scores = tl.dot(q_tile, k_tile.T, input_precision="ieee")  # (BLOCK_M, BLOCK_N)
         if MASKED:
             keys = start_n + tl.arange(0, BLOCK_N)
@@ -171,7 +172,6 @@ def attend_keys(
         correction = tl.exp2(running_max - shift)
         running_sum = running_sum * correction + tl.sum(p, 1)
         acc = acc * correction[:, None]
-        v_tile = load_tile(v, b, h_kv, start_n, N_K, D, BLOCK_N, BLOCK_D, TMA)
         acc = add_product(acc, p, v_tile)
         running_max = new_max
     return acc, running_max, running_sum

@@ -36,7 +36,7 @@ from kernels.flash_attention_work import work as work
 @triton.jit
 def flash_attention_kernel(
     q, k, v, out, lse_ptr,                  # operands (B, H, N, D); lse (B, H, N_Q)
-    B, H, H_KV, N_Q, N_K,                   # sizes
+    B, H, group, N_Q, N_K,                  # sizes; group: heads that share keys
     window, qk_scale,                       # keys a query sees at most; log2(e) * scale
     heads_together,                         # heads whose keys and values share the L2
     D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
@@ -46,7 +46,7 @@ def flash_attention_kernel(
     tiles = tl.cdiv(N_Q, BLOCK_M)
     head, tile = scheduled_tile(tl.program_id(0), B * H, tiles, heads_together, IS_CAUSAL)
     b, h, start_m = head // H, head % H, tile * BLOCK_M
-    h_kv = h // (H // H_KV)
+    h_kv = h // group
     queries = start_m + tl.arange(0, BLOCK_M)
     positions = queries + (N_K - N_Q)  # of each query, among the keys
     q_tile = load_tile(q, b, h, start_m, N_Q, D, BLOCK_M, BLOCK_D, TMA)
@@ -104,7 +104,7 @@ def forward(
     flash_attention_kernel[(B * H * triton.cdiv(N_Q, BLOCK_M),)](
         *(operand(x, rows, tma) for x, rows in ((q, BLOCK_M), (k, BLOCK_N), (v, BLOCK_N))),
         operand(out, BLOCK_M, tma), lse,
-        B, H, H_KV, N_Q, N_K, window, scale / math.log(2),
+        B, H, H // H_KV, N_Q, N_K, window, scale / math.log(2),
         heads_in_l2(q, k), D, BLOCK_M, BLOCK_N, triton.next_power_of_2(D),
         causal, window > 0, causal or N_K % BLOCK_N > 0, tma, num_warps=warps, num_stages=stages,
     )  # fmt: skip
