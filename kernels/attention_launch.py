@@ -95,7 +95,7 @@ def operand(x: torch.Tensor, rows: int, tma: bool) -> Any:
 # Kernel, bytes an element, BLOCK_D (64 and below alike): BLOCK_M, BLOCK_N, warps, stages.
 CONFIGS = {
     ("forward", 2, 64): (64, 128, 4, 2),
-    ("forward", 2, 128): (128, 64, 4, 2),
+    ("forward", 2, 128): (64, 64, 4, 3),
     ("forward", 2, 256): (128, 64, 8, 2),
     ("forward", 4, 64): (32, 32, 4, 2),
     ("forward", 4, 128): (32, 32, 4, 2),
