@@ -8,7 +8,7 @@ import torch
 import triton
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from kernels.device import generation
+from kernels.device import generation, shared_memory
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 HEAD_DIMS = range(16, 257)
@@ -113,11 +113,20 @@ CONFIGS = {
     ("queries", 4, 128): (32, 16, 4, 1),
     ("queries", 4, 256): (16, 16, 4, 1),
 }
+LARGE = 160 * 2**10  # bytes of shared memory: data centre GPUs have them, from the A100 on
+# What takes the place of the above where a block has less: 99 KB, on a GeForce.
+SMALL_CONFIGS = {
+    ("forward", 2, 256): (64, 32, 4, 2),
+    ("keys", 2, 256): (32, 32, 8, 2),
+    ("queries", 2, 256): (32, 32, 8, 2),
+}
 
 
-def config(kernel: str, itemsize: int, D: int) -> tuple[int, int, int, int]:
-    """BLOCK_M, BLOCK_N, warps and stages of a kernel for a dtype and a head dim."""
-    return CONFIGS[kernel, itemsize, max(64, triton.next_power_of_2(D))]
+def config(kernel: str, itemsize: int, D: int, device: torch.device) -> tuple[int, int, int, int]:
+    """BLOCK_M, BLOCK_N, warps and stages of a kernel for a dtype, a head dim and a device."""
+    key = kernel, itemsize, max(64, triton.next_power_of_2(D))
+    small = SMALL_CONFIGS if shared_memory(device) < LARGE else {}
+    return small.get(key, CONFIGS[key])
 
 
 def heads_in_l2(q: torch.Tensor, k: torch.Tensor) -> int:

@@ -98,7 +98,7 @@ def forward(
         return forward_hopper(q, k, v, out, lse, causal, scale)
     if kernel == HOPPER_SHORT:
         return forward_hopper_short(q, k, v, out, lse, causal, scale)
-    BLOCK_M, BLOCK_N, warps, stages = config("forward", q.itemsize, D)
+    BLOCK_M, BLOCK_N, warps, stages = config("forward", q.itemsize, D, q.device)
     tma = tma_fits(q, k, v, out)
     # One axis: the second and third of a grid end at 65535, batch times heads does not.
     flash_attention_kernel[(B * H * triton.cdiv(N_Q, BLOCK_M),)](

@@ -89,14 +89,14 @@ def flash_attention_backward(
         operand(out, 64, tma), operand(dout, 64, tma), None if dlse is None else dlse.contiguous(),
         delta, H, N_Q, D, 64, block_d, dlse is not None, tma,
     )  # fmt: skip
-    BLOCK_M, BLOCK_N, warps, stages = config("keys", q.itemsize, D)
+    BLOCK_M, BLOCK_N, warps, stages = config("keys", q.itemsize, D, q.device)
     key_gradients_kernel[(B * H_KV * triton.cdiv(N_K, BLOCK_N),)](
         *(operand(x, rows, tma) for x, rows in ((q, BLOCK_M), (k, BLOCK_N), (v, BLOCK_N))),
         *(operand(x, rows, tma) for x, rows in ((dout, BLOCK_M), (dk, BLOCK_N), (dv, BLOCK_N))),
         lse, delta, *sizes, D, BLOCK_M, BLOCK_N, block_d,
         causal, window > 0, causal or N_K % BLOCK_N > 0, tma, num_warps=warps, num_stages=stages,
     )  # fmt: skip
-    BLOCK_M, BLOCK_N, warps, stages = config("queries", q.itemsize, D)
+    BLOCK_M, BLOCK_N, warps, stages = config("queries", q.itemsize, D, q.device)
     query_gradients_kernel[(B * H * triton.cdiv(N_Q, BLOCK_M),)](
         *(operand(x, rows, tma) for x, rows in ((q, BLOCK_M), (k, BLOCK_N), (v, BLOCK_N))),
         operand(dout, BLOCK_M, tma), operand(dq, BLOCK_M, tma),

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import torch
-
 from kernels.attention_launch import config
 from kernels.attention_work import forward_work, keys_visited, visited
+from kernels.device import this_device
 from kernels.flash_attention_hopper import hopper_blocks, on_hopper, shape_refusal
 from kernels.flash_attention_hopper_producer import ROWS
 from kernels.flash_attention_hopper_short import BLOCK_N, is_short
@@ -20,9 +19,10 @@ def work(shape: dict[str, Any], itemsize: int, passes: str = "forward") -> Work:
     if passes == "backward":
         return backward_work(shape, itemsize)
     N_Q, N_K, D = shape["N_Q"], shape["N_K"], shape["D"]
-    blocks = config("forward", itemsize, D)[:2]
+    device = this_device()
+    blocks = config("forward", itemsize, D, device)[:2]
     fits = not shape_refusal(N_Q, N_K, D, shape["causal"], shape.get("window") or 0)
-    if fits and itemsize == 2 and torch.cuda.is_available() and on_hopper(torch.device("cuda")):
+    if fits and itemsize == 2 and on_hopper(device):
         blocks = (ROWS.value, BLOCK_N) if is_short(N_K, D, shape["causal"]) else hopper_blocks(D)
     return forward_work(shape, itemsize, *blocks)
 
@@ -43,7 +43,7 @@ def backward_work(shape: dict[str, Any], itemsize: int) -> Work:
     """Backward: q, k, v, out, dout and lse read, dq, dk and dv written; delta is issued only."""
     B, H, H_KV, N_Q, N_K, D = (shape[x] for x in ("B", "H", "H_KV", "N_Q", "N_K", "D"))
     row, query_rows, key_rows = D * itemsize, B * H * N_Q, B * H_KV * N_K
-    blocks = (config(name, itemsize, D)[:2] for name in ("keys", "queries"))
+    blocks = (config(name, itemsize, D, this_device())[:2] for name in ("keys", "queries"))
     queries = B * H * queries_visited(shape, *next(blocks))
     keys = B * H * keys_visited(shape, *next(blocks))
     issued = (

@@ -12,12 +12,13 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels.attention_launch import check_attention, operand, tma_fits
+from kernels.attention_launch import LARGE, check_attention, operand, tma_fits
 from kernels.attention_reference import inputs as inputs
 from kernels.attention_reference import reference as reference
 from kernels.attention_reference import sizes
 from kernels.attention_tiles import LN_2, attend_keys
 from kernels.attention_work import forward_work
+from kernels.device import shared_memory, sm_count
 from kernels.flash_decode_merge import merge_splits_kernel
 from kernels.work import Work
 
@@ -81,17 +82,26 @@ CONFIGS = {
     (4, 128): (32, 4, 2),
     (4, 256): (16, 4, 2),
 }
+# What takes their place where a block has less shared memory.
+SMALL_CONFIGS = {(2, 128): (64, 4, 3), (2, 256): (32, 4, 2), (4, 256): (16, 4, 1)}
 MIN_SPLIT = 512  # keys; below it the partial results weigh as much as the cache
 FEW_SPLITS, SHORT_SPLIT = 8, 128  # so few are merged so fast that shorter ones pay
 
 
-def choose_splits(heads: int, N_K: int, sm_count: int) -> int:
+def config(itemsize: int, D: int, device: torch.device) -> tuple[int, int, int]:
+    """BLOCK_N, warps and stages for a dtype, a head dim and a device."""
+    key = itemsize, max(64, triton.next_power_of_2(D))
+    small = SMALL_CONFIGS if shared_memory(device) < LARGE else {}
+    return small.get(key, CONFIGS[key])
+
+
+def choose_splits(heads: int, N_K: int, sms: int) -> int:
     """Splits that give each SM one of `heads` KV heads' parts, none too short to pay.
 
     All programs then run side by side from first to last; more would end in a ragged wave.
     """
     worth = max(N_K // MIN_SPLIT, min(FEW_SPLITS, N_K // SHORT_SPLIT))
-    return max(1, min(sm_count // max(1, heads), worth))
+    return max(1, min(sms // max(1, heads), worth))
 
 
 # --8<-- [end:splits]
@@ -140,11 +150,10 @@ def flash_decode(
     if q.numel() == 0 or N_K == 0:
         return out.zero_(), lse.fill_(-math.inf)
     BLOCK_D = triton.next_power_of_2(D)
-    BLOCK_N, warps, stages = CONFIGS[q.itemsize, max(64, BLOCK_D)]
+    BLOCK_N, warps, stages = config(q.itemsize, D, q.device)
     rows = H // H_KV * N_Q
     BLOCK_M = min(64, max(16, triton.next_power_of_2(rows)))
-    sm_count = torch.cuda.get_device_properties(q.device).multi_processor_count if q.is_cuda else 1
-    splits = splits or choose_splits(B * H_KV, N_K, sm_count)
+    splits = splits or choose_splits(B * H_KV, N_K, sm_count(q.device))
     split_keys = triton.cdiv(triton.cdiv(N_K, splits), BLOCK_N) * BLOCK_N
     splits = triton.cdiv(N_K, split_keys)
     part, part_lse = out, lse  # one split is the result

@@ -302,7 +302,7 @@ def test_bytes_and_flops_are_whole_numbers(shape: dict[str, Any]) -> None:
 
 def test_every_dtype_and_head_dim_has_tiles_in_the_table() -> None:
     found = {
-        attention_launch.config(kernel, itemsize, D)
+        attention_launch.config(kernel, itemsize, D, torch.device("cpu"))
         for kernel in ("forward", "keys", "queries")
         for itemsize in (2, 4)
         for D in (16, 40, 128, 256)

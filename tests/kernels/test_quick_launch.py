@@ -14,7 +14,7 @@ from kernels import flash_attention_hopper as hopper
 from kernels import flash_attention_hopper_gradients as gradients
 from kernels import flash_attention_hopper_short as short
 from kernels import quick_launch
-from kernels.device import generation, sm_count
+from kernels.device import generation, shared_memory, sm_count
 from kernels.flash_attention_hopper import described, descriptor, tile_layout
 from kernels.quick_launch import launch
 
@@ -164,5 +164,6 @@ def test_the_key_decides_what_is_compiled(monkeypatch: pytest.MonkeyPatch) -> No
     assert all(len(forms) == 1 for forms in found.values())
 
 
-def test_without_cuda_there_is_no_generation_and_one_multiprocessor() -> None:
+def test_without_cuda_there_is_no_generation_one_multiprocessor_and_no_limit() -> None:
     assert (generation(CPU), sm_count(CPU)) == (0, 1)
+    assert shared_memory(CPU) > 2**30
