@@ -22,6 +22,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
     made.add_argument("--minutes", type=float, help="stop cleanly after so many minutes")
     made.add_argument("--publish", action="store_true", help="write results with cases left")
+    made.add_argument("--again", action="store_true", help="measure what is complete anew")
     return made
 
 
@@ -67,6 +68,7 @@ def main(arguments: list[str] | None = None) -> int:
         dirty=provenance.dirty() if asked.dirty is None else asked.dirty,
         deadline=began + 60 * asked.minutes if asked.minutes else float("inf"),
         publish=asked.publish,
+        again=asked.again,
     )
     left: list[str] = []
     for stem in asked.stems or JOBS:

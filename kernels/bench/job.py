@@ -1,6 +1,7 @@
 """One kernel through the whole job: exactness, then time, then traffic, then one result file.
 
-Each finished case goes to the journal at once; `run` may be stopped anywhere and called again.
+Each finished case goes to the journal at once; `run` may be stopped anywhere and called again. A
+kernel whose result is complete is not measured again unless asked.
 """
 
 import datetime
@@ -31,6 +32,7 @@ class Order(NamedTuple):
     dirty: bool | None = None
     deadline: float = float("inf")  # of time.monotonic()
     publish: bool = False  # write a result even if cases are left
+    again: bool = False  # measure what is complete anew
 
 
 def run(stem: str, module: ModuleType, machine: Machine, order: Order) -> list[str]:
@@ -49,6 +51,9 @@ def run(stem: str, module: ModuleType, machine: Machine, order: Order) -> list[s
     }
     path = store.result_path(order.out, stem, machine.facts["name"])
     journal = store.Journal(path, key, order.resume_from)
+    if not (order.again or journal.records) and complete(path, key, order):
+        print(f"{path.name} is complete for this code and machine; --again measures it anew")
+        return []
     steps = _steps(stem, module, machine, order, journal)
     total = len(_steps(stem, module, machine, order, None))
     progress = Progress(total, total - len(steps))
@@ -81,6 +86,24 @@ def run(stem: str, module: ModuleType, machine: Machine, order: Order) -> list[s
     journal.close()
     progress.end(f"{stem}: wrote {path.name}")
     return []
+
+
+def complete(path: Path, key: Fields, order: Order) -> bool:
+    """Whether a result holds all that this run would measure, by the same code and machine."""
+    try:
+        result = schema.read(path)
+    except (OSError, schema.InvalidError):
+        return False
+    run = result["run"]
+    return (
+        not run["left"]
+        and run["dirty"] in (False, order.dirty)
+        and (order.quick or "--quick" not in run["command"])
+        and run["source_digest"] == key["digest"]
+        and all(run.get(name) == version for name, version in key["versions"].items())
+        and result["device"] == key["device"]
+        and result["method"] == key["method"] | {"seed": SEED}
+    )
 
 
 def _steps(

@@ -40,7 +40,7 @@ def test_what_is_not_said_is_left_open() -> None:
 
 def test_everything_can_be_said() -> None:
     line = "softmax matmul --device-name X --quick --commit abc --no-dirty --minutes 8.5 --publish"
-    asked = parser().parse_args(line.split())
+    asked = parser().parse_args([*line.split(), "--again"])
     assert asked.stems == ["softmax", "matmul"]
     assert (asked.device_name, asked.quick, asked.commit) == ("X", True, "abc")
-    assert (asked.dirty, asked.minutes, asked.publish) == (False, 8.5, True)
+    assert (asked.dirty, asked.minutes, asked.publish, asked.again) == (False, 8.5, True, True)

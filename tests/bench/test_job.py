@@ -158,8 +158,48 @@ def test_an_interrupted_job_leaves_the_old_result_alone(
     run("softmax", kernel, machine, Order(tmp_path))
     old = (tmp_path / PATH).read_bytes()
     with pytest.raises(KeyboardInterrupt):
-        run("softmax", kernel, stopped_at(2, machine), Order(tmp_path))
+        run("softmax", kernel, stopped_at(2, machine), Order(tmp_path, again=True))
     assert (tmp_path / PATH).read_bytes() == old
+    run("softmax", kernel, machine, Order(tmp_path))  # goes on, though the old result is complete
+    assert len(read(tmp_path / PATH)["sessions"]) == 2
+
+
+def test_what_is_complete_is_measured_again_only_when_asked(
+    tmp_path: Path, kernel: ModuleType, machine: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("softmax", kernel, machine, Order(tmp_path))
+    first = (tmp_path / PATH).stat().st_mtime_ns
+    for order in (Order(tmp_path), Order(tmp_path, commit="d" * 40), Order(tmp_path, quick=True)):
+        assert run("softmax", kernel, machine, order) == []
+        assert (tmp_path / PATH).stat().st_mtime_ns == first
+    assert f"{PATH} is complete for this code and machine; --again" in capsys.readouterr().out
+    run("softmax", kernel, machine, Order(tmp_path, again=True))
+    assert (tmp_path / PATH).stat().st_mtime_ns > first
+
+
+@pytest.mark.parametrize("what", ["code", "version", "driver", "clean", "whole", "left", "broken"])
+def test_what_differs_is_measured(
+    tmp_path: Path, kernel: ModuleType, machine: Machine, what: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    before = Order(tmp_path, dirty=what == "clean", quick=what == "whole")
+    if what == "left":
+        with pytest.raises(KeyboardInterrupt):
+            run("softmax", kernel, stopped_at(1, machine), before)
+        run("softmax", kernel, machine, before._replace(deadline=0.0, publish=True))
+        next(tmp_path.glob("*.partial")).unlink()
+    else:
+        run("softmax", kernel, machine, before)
+    if what == "code":
+        monkeypatch.setattr(job, "source_digest", lambda _module: "b" * 64)
+    if what == "version":
+        machine = machine._replace(versions={**machine.versions, "torch": "2.12"})
+    if what == "driver":
+        machine = machine._replace(facts=machine.facts | {"driver": "580"})
+    if what == "broken":
+        (tmp_path / PATH).write_text("{")
+    run("softmax", kernel, machine, Order(tmp_path, dirty=False, commit="e" * 40))
+    assert read(tmp_path / PATH)["run"]["commit"] == "e" * 40
 
 
 def test_a_job_out_of_time_says_what_is_left(
