@@ -58,7 +58,8 @@ def check_attention(
             f"k is {tuple(k.shape)} and v is {tuple(v.shape)}; allowed: both (B={B}, H_KV, N_K, "
             f"D={D}), to fit q"
         )
-    scale = 1 / math.sqrt(D) if scale is None else scale
+    # A float: Triton compiles an integer 1 into the kernel, and other kernels for other integers.
+    scale = 1 / math.sqrt(D) if scale is None else float(scale)
     if not 0 < scale < math.inf:
         raise ValueError(f"scale is {scale}; allowed: finite and above 0")
     if window is not None and (window < 1 or not causal):

@@ -1,8 +1,39 @@
-"""What every launch asks of its device, asked once: PyTorch takes microseconds to answer."""
+"""The device of a launch: Triton launches on the current one, and PyTorch is slow to answer.
 
-from functools import cache
+What every launch asks is asked once.
+"""
+
+import inspect
+from collections.abc import Callable
+from functools import cache, wraps
+from typing import Any, ParamSpec, TypeVar
 
 import torch
+
+Arguments = ParamSpec("Arguments")
+Returned = TypeVar("Returned")
+
+
+# --8<-- [start:guard]
+def on_its_device(launcher: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
+    """Make the device of the first argument the current one while the launcher runs.
+
+    Else Triton would launch on another GPU, and on a stream that waits for nothing of this one.
+    """
+    first = next(iter(inspect.signature(launcher).parameters))
+
+    @wraps(launcher)
+    def launched(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
+        x: Any = args[0] if args else kwargs.get(first)
+        if not getattr(x, "is_cuda", False) or x.device.index == torch.cuda.current_device():
+            return launcher(*args, **kwargs)
+        with torch.cuda.device(x.device):
+            return launcher(*args, **kwargs)
+
+    return launched
+
+
+# --8<-- [end:guard]
 
 
 def this_device() -> torch.device:

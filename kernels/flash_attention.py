@@ -26,6 +26,8 @@ from kernels.attention_tiles import (
     scheduled_tile,
     store_tile,
 )
+from kernels.device import on_its_device
+from kernels.differentiation import has_tangent, wants_gradient
 from kernels.flash_attention_backward import flash_attention_backward
 from kernels.flash_attention_hopper import forward_hopper
 from kernels.flash_attention_hopper_short import forward_hopper_short
@@ -130,6 +132,7 @@ class FlashAttention(torch.autograd.Function):
         return *found, None, None, None, None
 
 
+@on_its_device
 def flash_attention(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -172,7 +175,7 @@ def flash_attention(
     """
     scale = check_attention(q, k, v, scale, causal, window)
     window = min(window or 0, max(1, k.shape[2]))  # a longer one hides nothing
-    if not (torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v))):
+    if not any(wants_gradient(x) or has_tangent(x) for x in (q, k, v)):
         return forward(q, k, v, bool(causal), window, scale)  # nothing to keep for a backward
     apply: Any = FlashAttention.apply
     out, lse = apply(q, k, v, bool(causal), window, scale, repeats(deterministic))

@@ -190,12 +190,12 @@ def forward_hopper(
     """Fill out and lse and return them; the arguments are checked, `forward_path` chose this."""
     (B, H, N_Q, D), (H_KV, N_K) = q.shape, k.shape[1:3]
     BLOCK_D = 64 if D <= 64 else 128
-    BLOCK_M, BLOCK_N, consumers, stages, registers = CONFIGS[BLOCK_D]
+    BLOCK_M, BLOCK_N, consumers, stages, registers = tiling = CONFIGS[BLOCK_D]
     tiles = triton.cdiv(N_Q, BLOCK_M)
     tail = N_K % BLOCK_N > 0
     launch(
         flash_attention_hopper_kernel, min(sm_count(q.device), B * H * tiles),
-        (q.device, q.dtype, BLOCK_D, causal, tail),  # it specializes on no integer
+        (q.device, q.dtype, BLOCK_D, tiling, causal, tail),  # it specializes on no integer
         descriptor(q, 64, BLOCK_D), descriptor(k, BLOCK_N, BLOCK_D),
         descriptor(v, BLOCK_N, BLOCK_D), descriptor(out, 64, BLOCK_D), lse,
         counter_on(q.device), B * H, tiles, heads_in_l2(q, k),

@@ -6,7 +6,7 @@ float32 in the L2, in whatever order they come: the last bits of dQ can differ b
 """
 
 import math
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import torch
@@ -94,8 +94,11 @@ GRADIENT_CONFIGS = {64: (128, 2, 240), 128: (64, 2, 240)}
 def gradients_fit(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dout: torch.Tensor, window: int
 ) -> bool:
-    """Whether this kernel takes the case: head dims from 33 to 128, no window, tensors for TMA."""
-    shape_fits = 32 < q.shape[3] <= 128 and window == 0
+    """Whether this kernel takes the case: no window, tensors for TMA, and gradients too.
+
+    These are dense: head dims from 40 to 128 that 8 divides have rows of a multiple of 16 bytes.
+    """
+    shape_fits = 32 < q.shape[3] <= 128 and q.shape[3] % 8 == 0 and window == 0
     return shape_fits and on_hopper(q.device) and tma_fits(q, k, v, dout)
 
 
@@ -150,7 +153,7 @@ def parts_of(
     return best, orders[best]
 
 
-@lru_cache(maxsize=64)
+@cache  # kept for good: a CUDA graph or another stream may still read the table
 def shares_of(device: torch.device, *sizes: Any) -> tuple[int, int, int, torch.Tensor]:
     """Return parts, programs, tiles of keys and the table of tiles; made once for these sizes."""
     parts, order = parts_of(*sizes, sm_count(device))
@@ -169,15 +172,17 @@ def backward_hopper(
     (B, H, N_Q, D), (H_KV, N_K) = q.shape, k.shape[1:3]
     dq, dk, dv = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
     BLOCK_D = 64 if D <= 64 else 128
-    BLOCK_M, stages, registers = GRADIENT_CONFIGS[BLOCK_D]
+    BLOCK_M, stages, registers = tiling = GRADIENT_CONFIGS[BLOCK_D]
     rows = triton.cdiv(N_Q, BLOCK_M) * BLOCK_M
     lse_2, delta = torch.empty((2, B * H, rows), dtype=torch.float32, device=q.device)
     dq_sum = torch.empty((B * H * rows * BLOCK_D // 256, 256), dtype=torch.float32, device=q.device)
-    kind = q.device, q.dtype, D, B, H, N_Q
+    kind = q.device, q.dtype, D, H, N_Q
     if dlse is not None:  # copied, for it may start anywhere
         dlse = dlse.clone(memory_format=torch.contiguous_format)
+    aligned = out.data_ptr() % 16 == 0, lse.data_ptr() % 16 == 0  # hooks may have moved them
     launch(
-        prepare_kernel, B * H * (rows // 64), (*kind, out.stride(), dout.stride(), dlse is None),
+        prepare_kernel, B * H * (rows // 64),
+        (*kind, out.stride(), dout.stride(), dlse is None, aligned),
         operand(out, 64, False), operand(dout, 64, False), lse, dlse, lse_2, delta, dq_sum,
         H, N_Q, rows, D, BLOCK_D, dlse is not None,
     )  # fmt: skip
@@ -192,7 +197,7 @@ def backward_hopper(
     tail = N_K % KEYS.value > 0
     launch(
         flash_attention_hopper_gradients_kernel, programs,
-        (q.device, q.dtype, BLOCK_D, causal, tail),  # it specializes on no integer
+        (q.device, q.dtype, BLOCK_D, tiling, causal, tail),  # it specializes on no integer
         descriptor(q, BLOCK_M, BLOCK_D), descriptor(k, 64, BLOCK_D), descriptor(v, 64, BLOCK_D),
         descriptor(dout, BLOCK_M, BLOCK_D), descriptor(dk_parts, 64, BLOCK_D),
         descriptor(dv_parts, 64, BLOCK_D), rows_descriptor(lse_2, (1, BLOCK_M)),

@@ -151,7 +151,7 @@ def forward_hopper_short(
     tail = N_K % BLOCK_N > 0
     launch(
         flash_attention_hopper_short_kernel, B * H * tiles,
-        (q.device, q.dtype, causal, tail),  # it specializes on no integer
+        (q.device, q.dtype, BLOCK_N, STAGES, causal, tail),  # it specializes on no integer
         descriptor(q, ROWS.value, BLOCK_D), descriptor(k, BLOCK_N, BLOCK_D),
         descriptor(v, BLOCK_N, BLOCK_D), descriptor(out, ROWS.value, BLOCK_D), lse,
         tiles, heads_in_l2(q, k), H, H // H_KV, N_Q, N_K, scale / math.log(2),

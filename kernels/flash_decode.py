@@ -18,7 +18,8 @@ from kernels.attention_reference import reference as reference
 from kernels.attention_reference import sizes
 from kernels.attention_tiles import LN_2, attend_keys
 from kernels.attention_work import forward_work
-from kernels.device import shared_memory, sm_count
+from kernels.device import on_its_device, shared_memory, sm_count
+from kernels.differentiation import refuse_gradients
 from kernels.flash_decode_merge import merge_splits_kernel
 from kernels.work import Work
 
@@ -108,6 +109,7 @@ def choose_splits(heads: int, N_K: int, sms: int) -> int:
 
 
 # --8<-- [start:launch]
+@on_its_device
 def flash_decode(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -142,6 +144,7 @@ def flash_decode(
     https://pytorch.org/blog/flash-decoding/
     """
     scale = check_attention(q, k, v, scale)
+    refuse_gradients(q=q, k=k, v=v)
     if splits is not None and splits < 1:
         raise ValueError(f"splits is {splits}; allowed: >= 1")
     (B, H, N_Q, D), (H_KV, N_K) = q.shape, k.shape[1:3]

@@ -8,12 +8,12 @@ is computed or refused, and never left out in silence.
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import causal_mask_function
 
 from kernels.attention_path import Path
+from kernels.differentiation import wants_gradient
 from kernels.flash_attention import chosen, flash_attention
 from kernels.flash_decode import flash_decode
 
@@ -118,8 +118,7 @@ def course_attention(
 
 def few_queries(query: Tensor, key: Tensor, value: Tensor) -> bool:
     """Whether to split the keys instead of the queries; that kernel has no gradient."""
-    wants_gradient = any(x.requires_grad for x in (query, key, value))
-    return query.shape[2] <= FEW and not (wants_gradient and torch.is_grad_enabled())
+    return query.shape[2] <= FEW and not any(map(wants_gradient, (query, key, value)))
 
 
 def kernel_of(query: Tensor, key: Tensor, value: Tensor, gradients: bool = False) -> Path:

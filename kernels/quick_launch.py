@@ -20,10 +20,12 @@ def launch(kernel: Any, programs: int, key: Hashable, *arguments: Any, **options
         whether 16 divides a pointer, and the values of all integers that the kernel specializes on
     """
     compiled = _launched.get((kernel, key))
-    if compiled is None:  # or the interpreter, which compiles nothing and returns None
-        _launched[kernel, key] = kernel[(programs,)](*arguments, **options)
-    else:
+    if compiled is not None:
         compiled[programs, 1, 1](*arguments)
+        return
+    compiled = kernel[(programs,)](*arguments, **options)
+    if hasattr(compiled, "__getitem__"):  # not of the interpreter, nor still being compiled
+        _launched[kernel, key] = compiled
 
 
 # --8<-- [end:launch]

@@ -32,6 +32,8 @@ def check(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float | None
             f"k and v are {tuple(k.shape)}; allowed: the shape of q, {tuple(q.shape)}, "
             "for the steps leave shared heads and other lengths to flash_attention"
         )
+    if q.is_cuda and q.device.index != torch.cuda.current_device():
+        raise ValueError(f"q is on {q.device}; allowed: the current device, where Triton launches")
     for name, x in (("q", q), ("k", k), ("v", v)):
         if not x.numel() or not x.is_contiguous() or x.data_ptr() % 16:
             raise ValueError(

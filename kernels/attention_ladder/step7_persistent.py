@@ -6,7 +6,7 @@ the longest tiles to the programs that are least busy.
 
 import heapq
 import math
-from functools import lru_cache
+from functools import cache
 
 import torch
 import triton
@@ -201,7 +201,6 @@ def attention_kernel(
 
 
 # --8<-- [start:schedule]
-@lru_cache(maxsize=64)
 def schedule(heads: int, costs: tuple[int, ...], together: int, programs: int) -> list[list[int]]:
     """Return the tiles of each program, -1 at the end: the longest first, each to the least busy.
 
@@ -219,7 +218,7 @@ def schedule(heads: int, costs: tuple[int, ...], together: int, programs: int) -
     return [row + [-1] * (width - len(row)) for row in rows]
 
 
-@lru_cache(maxsize=64)
+@cache  # kept for good: a CUDA graph or another stream may still read it
 def table_on(device: torch.device, *arguments: object) -> torch.Tensor:
     """Return the schedule as int32 (programs, width); made once for each kind of launch."""
     return torch.tensor(schedule(*arguments), dtype=torch.int32, device=device)

@@ -4,6 +4,8 @@ import gc
 import inspect
 import itertools
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -14,8 +16,13 @@ from kernels import flash_attention_hopper as hopper
 from kernels import flash_attention_hopper_gradients as gradients
 from kernels import flash_attention_hopper_short as short
 from kernels import quick_launch
-from kernels.device import generation, shared_memory, sm_count
+from kernels.attention_ladder.arguments import check as ladder_check
+from kernels.attention_launch import check_attention
+from kernels.device import generation, on_its_device, shared_memory, sm_count
+from kernels.flash_attention import flash_attention
 from kernels.flash_attention_hopper import described, descriptor, tile_layout
+from kernels.flash_attention_hopper_gradients import gradients_fit, shares_of
+from kernels.flash_decode import flash_decode
 from kernels.quick_launch import launch
 
 CPU = torch.device("cpu")
@@ -56,6 +63,18 @@ def test_another_key_and_another_kernel_are_asked_for_again() -> None:
 
 def test_what_compiles_nothing_is_launched_in_the_ordinary_way_each_time() -> None:
     kernel = Kernel(compiles=False)
+    for _ in range(2):
+        launch(kernel, 1, "key", 1, num_warps=4)
+    assert kernel.calls == [((1,), (1,), {"num_warps": 4})] * 2
+
+
+def test_what_is_still_being_compiled_is_not_kept() -> None:
+    class Future(Kernel):
+        def __getitem__(self, grid: tuple[int, ...]) -> Any:
+            launched = super().__getitem__(grid)
+            return lambda *arguments, **options: [launched(*arguments, **options), object()][1]
+
+    kernel = Future(compiles=True)
     for _ in range(2):
         launch(kernel, 1, "key", 1, num_warps=4)
     assert kernel.calls == [((1,), (1,), {"num_warps": 4})] * 2
@@ -154,14 +173,87 @@ def test_the_key_decides_what_is_compiled(monkeypatch: pytest.MonkeyPatch) -> No
             torch.zeros(B, heads, N, D * (1 + spread), dtype=dtype)[..., :D]
             for heads, N in ((H, N_Q), (H_KV, N_K), (H_KV, N_K), (H, N_Q))
         )
-        out, lse = torch.empty_like(q), torch.zeros(B, H, N_Q)
+        out, lse = torch.zeros_like(q), torch.zeros(B, H, N_Q)
+        odd = torch.zeros(out.numel() + 1, dtype=dtype)[1:].view_as(out)
+        odd_lse = torch.zeros(lse.numel() + 1)[1:].view_as(lse)
         hopper.forward_hopper(q, k, v, out, lse, causal, 0.1)
         if D <= 64:
             short.forward_hopper_short(q, k, v, out, lse, causal, 0.1)
         for dlse in (None, lse, torch.zeros(B * H * N_Q + 1)[1:].view(B, H, N_Q)):
-            gradients.backward_hopper(dout, dlse, q, k, v, out, lse, causal, 0.1)
+            for saved in ((out, lse), (odd, lse), (out, odd_lse)):
+                gradients.backward_hopper(dout, dlse, q, k, v, *saved, causal, 0.1)
     assert len({kernel for kernel, _ in found}) == 5
     assert all(len(forms) == 1 for forms in found.values())
+
+
+@pytest.mark.parametrize("scale", [1, 2, True, 0.5, None])
+def test_a_scale_is_a_float_since_triton_compiles_for_an_integer(scale: float | None) -> None:
+    x = torch.zeros(1, 1, 1, 16)
+    found = check_attention(x, x, x, scale)
+    assert type(found) is float
+    assert found == (0.25 if scale is None else scale)
+
+
+def test_a_table_that_a_graph_may_read_is_kept_for_good() -> None:
+    sizes = [(1, 1, 1, 64 * n, 64 * n, 64, 512, True) for n in range(1, 101)]
+    tables = [shares_of(CPU, *each)[3] for each in sizes]
+    assert all(shares_of(CPU, *each)[3] is x for each, x in zip(sizes, tables, strict=True))
+
+
+def test_head_dims_whose_gradients_tma_cannot_take_have_other_kernels(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gradients, "on_hopper", lambda _: True)
+    for D, fits in ((32, False), (36, False), (40, True), (100, False), (128, True)):
+        q = torch.zeros(1, 2, 64, 128, dtype=torch.float16)[..., :D]
+        assert gradients_fit(q, q, q, q, 0) is fits
+
+
+class Elsewhere(torch.Tensor):
+    """A tensor that says it is on the second GPU."""
+
+    is_cuda = True
+    device = torch.device("cuda", 1)
+
+
+@pytest.fixture
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> torch.Tensor:
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    return torch.zeros(1, 1, 256, 64, dtype=torch.float16).as_subclass(Elsewhere)
+
+
+def test_a_launcher_runs_on_the_device_of_its_first_argument(
+    elsewhere: torch.Tensor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    current = [0]
+
+    @contextmanager
+    def device(wanted: torch.device) -> Iterator[None]:
+        current.append(wanted.index)
+        yield
+        current.pop()
+
+    monkeypatch.setattr(torch.cuda, "device", device)
+    seen = on_its_device(lambda x, y=0: (x.dim(), y, current[-1]))
+    assert seen(elsewhere) == (4, 0, 1)
+    assert seen(y=3, x=elsewhere) == (4, 3, 1)
+    assert seen(torch.zeros(1), 5) == (1, 5, 0)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
+    assert seen(elsewhere) == (4, 0, 0)
+    assert current == [0]
+
+
+@pytest.mark.parametrize("launcher", [flash_attention, flash_decode])
+def test_every_launcher_does(launcher: Any) -> None:
+    code = on_its_device(lambda x: x).__code__  # type: ignore[attr-defined]
+    assert launcher.__code__ is code
+    with pytest.raises(TypeError, match="missing"):
+        launcher()
+
+
+def test_steps_of_the_ladder_refuse_another_device(elsewhere: torch.Tensor) -> None:
+    with pytest.raises(ValueError, match="q is on cuda:1; allowed: the current device"):
+        ladder_check(elsewhere, elsewhere, elsewhere, None)
 
 
 def test_without_cuda_there_is_no_generation_one_multiprocessor_and_no_limit() -> None:

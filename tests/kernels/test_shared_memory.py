@@ -15,7 +15,9 @@ from kernels.attention_reference import inputs, reference, sizes
 from kernels.flash_attention import flash_attention
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-LIMITS = {80: 163 * 2**10, 89: 99 * 2**10}  # A100, GeForce RTX 40; the RTX 30 and 50 have 99 KB too
+SMALL = 99 * 2**10
+# A100, GeForce RTX 40 (RTX 30 alike), H100 and H200, GeForce RTX 50; TMA on the last two
+LIMITS = {80: 163 * 2**10, 89: SMALL, 90: 227 * 2**10, 120: SMALL}
 
 # Interpreted functions cannot be compiled, so this runs where nothing is interpreted.
 COMPILE = """
@@ -33,9 +35,11 @@ KERNELS = {"forward": flash_attention_kernel, "keys": key_gradients_kernel,
 kernel, generation = KERNELS[sys.argv[1]], int(sys.argv[2])
 itemsize, D, BLOCK_M, BLOCK_N, warps, stages = map(int, sys.argv[3].split(","))
 dtype = {2: "bf16", 4: "fp32"}[itemsize]
+tma = generation >= 90
 fixed = {"D": D, "BLOCK_M": BLOCK_M, "BLOCK_N": BLOCK_N, "BLOCK_D": D, "IS_CAUSAL": True,
-         "HAS_WINDOW": False, "HAS_TAIL": True, "TMA": False}
-operands = dict.fromkeys(("q", "k", "v", "out", "dout", "dq", "dk", "dv"), True)
+         "HAS_WINDOW": False, "HAS_TAIL": True, "TMA": tma}
+operands = {"q": BLOCK_M, "out": BLOCK_M, "dout": BLOCK_M, "dq": BLOCK_M,
+            "k": BLOCK_N, "v": BLOCK_N, "dk": BLOCK_N, "dv": BLOCK_N}
 names = kernel.arg_names
 fixed = {name: value for name, value in fixed.items() if name in names}
 signature, attributes = {}, {}
@@ -43,13 +47,14 @@ for i, name in enumerate(names):
     pointer = name.endswith("_ptr")
     signature[name] = (
         "constexpr" if name in fixed
+        else f"tensordesc<{dtype}[1, 1, {operands[name]}, {D}]>" if tma and name in operands
         else (f"*{dtype}", "i32", "i32", "i32") if name in operands
         else f"*{dtype}" if name in ("q_ptr", "out_ptr")
         else "*fp32" if pointer
         else "fp32" if name.endswith("scale") else "i32"
     )
     by_16 = [["tt.divisibility", 16]]
-    if name in operands:
+    if name in operands and not tma:
         attributes |= {(i, part): by_16 for part in range(4)}
     elif pointer or name in ("N_Q", "N_K") or name.startswith("stride"):
         attributes[i,] = by_16
@@ -67,28 +72,35 @@ def device_with(limit: int, monkeypatch: pytest.MonkeyPatch) -> torch.device:
     return torch.device("cuda")
 
 
-@pytest.mark.parametrize("generation", LIMITS)
-@pytest.mark.parametrize(("itemsize", "D"), [(2, 128), (2, 256), (4, 256)])  # the rest is smaller
+def compiled(monkeypatch: pytest.MonkeyPatch, *command: str) -> int:
+    """Return the bytes of shared memory that a program found by compiling."""
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    ran = subprocess.run([sys.executable, "-c", *command], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    return int(ran.stdout)
+
+
+@pytest.mark.parametrize(
+    ("generation", "itemsize", "D"),  # other head dims take less; float32 never takes TMA
+    [(80, 2, 256), (89, 2, 128), (89, 2, 256), (89, 4, 256), (120, 2, 128), (120, 2, 256)],
+)
 @pytest.mark.parametrize("kernel", ["forward", "keys", "queries", "decode"])
 def test_tiles_fit(
-    kernel: str, itemsize: int, D: int, generation: int, monkeypatch: pytest.MonkeyPatch
+    kernel: str, generation: int, itemsize: int, D: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     device = device_with(LIMITS[generation], monkeypatch)
     if kernel == "decode":
         config = 64, *flash_decode.config(itemsize, D, device)  # 64 rows are the most a tile has
     else:
         config = attention_launch.config(kernel, itemsize, D, device)
-    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
     case = ",".join(map(str, (itemsize, D, *config)))
-    command = [sys.executable, "-c", COMPILE, kernel, str(generation), case]
-    ran = subprocess.run(command, capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stderr
-    assert 0 < int(ran.stdout) <= LIMITS[generation]
+    shared = compiled(monkeypatch, COMPILE, kernel, str(generation), case)
+    assert 0 < shared <= LIMITS[generation]
 
 
 @pytest.mark.parametrize("D", [128, 256])
 def test_smaller_tiles_compute_the_same(D: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    device_with(LIMITS[89], monkeypatch)
+    device_with(SMALL, monkeypatch)
     arguments = inputs(sizes(1, 2, 1, 70, 90, D, causal=True), torch.float16, DEVICE)
     names = ("q", "k", "v")
     leaves = {name: arguments[name].requires_grad_() for name in names}
@@ -110,14 +122,14 @@ def test_smaller_tiles_compute_the_same(D: int, monkeypatch: pytest.MonkeyPatch)
 def test_only_what_does_not_fit_has_smaller_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     tight, roomy = (
         {key: attention_launch.config(*key, device_with(limit, monkeypatch)) for key in CONFIGS}
-        for limit in (LIMITS[89], LARGE)
+        for limit in (SMALL, LARGE)
     )
     assert roomy == CONFIGS
     assert tight == CONFIGS | SMALL_CONFIGS
     decode, replaced = flash_decode.CONFIGS, flash_decode.SMALL_CONFIGS
     tight_decode, roomy_decode = (
         {key: flash_decode.config(*key, device_with(limit, monkeypatch)) for key in decode}
-        for limit in (LIMITS[89], LARGE)
+        for limit in (SMALL, LARGE)
     )
     assert roomy_decode == decode
     assert tight_decode == decode | replaced
