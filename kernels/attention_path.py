@@ -55,7 +55,7 @@ def gradients_path(
     if not on_hopper(q.device):
         return Path(PORTABLE_GRADIENTS, "not a Hopper GPU")
     if not gradients_fit(q, k, v, dout, window):
-        reason = "float32, a window, a head dim not in 40, 48 to 128, or a tensor not for TMA"
+        reason = "float32, a window, a head dim other than 40, 48, ... 128, or a tensor not for TMA"
         return Path(PORTABLE_GRADIENTS, reason)
     if deterministic:
         return Path(PORTABLE_GRADIENTS, "asked to repeat bit for bit")

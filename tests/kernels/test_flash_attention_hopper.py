@@ -97,7 +97,7 @@ def test_the_schedule_of_causal_tiles_is_even() -> None:
 
 
 DIM, FEW = "a head dim outside 33 to 128", "fewer than 64 queries"
-NOT_FIT = "float32, a window, a head dim not in 40, 48 to 128, or a tensor not for TMA"
+NOT_FIT = "float32, a window, a head dim other than 40, 48, ... 128, or a tensor not for TMA"
 APART = "causal, and the keys do not outnumber the queries by a multiple of 64"
 
 
