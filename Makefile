@@ -92,8 +92,8 @@ hooks: .venv/.test .venv/.upkeep ## Run check's tools on the changed files of ev
 mutants: .venv/.test ## Break what is tested and see its tests fail: all, or STEM=roofline
 	@$(PY) -m tests.mutants.run $(ASKED)
 
-bench: .venv/.test ## Measure the kernels on this machine's GPU: make bench STEM=softmax
-	@$(PY) -m kernels.bench $(ASKED)
+bench: .venv/.test ## Measure the kernels on this machine's GPU: make bench STEM=softmax, AGAIN=1 anew
+	@$(PY) -m kernels.bench $(ASKED) $(if $(AGAIN),--again)
 
 stale: .venv/.docs ## List the captured results whose kernel has changed since
 	@$(PY) -m kernels.bench.stale

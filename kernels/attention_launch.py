@@ -1,8 +1,9 @@
 """What the attention launchers share: refusals, operands, and the sizes of tiles."""
 
 import math
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import triton
@@ -10,6 +11,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from kernels.device import generation, shared_memory
 
+Key, Config = TypeVar("Key"), TypeVar("Config")
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 HEAD_DIMS = range(16, 257)
 LENGTH_LIMIT = 2**31 - 256  # positions are 32-bit, and a tile may reach beyond the last one
@@ -126,8 +128,15 @@ SMALL_CONFIGS = {
 def config(kernel: str, itemsize: int, D: int, device: torch.device) -> tuple[int, int, int, int]:
     """BLOCK_M, BLOCK_N, warps and stages of a kernel for a dtype, a head dim and a device."""
     key = kernel, itemsize, max(64, triton.next_power_of_2(D))
-    small = SMALL_CONFIGS if shared_memory(device) < LARGE else {}
-    return small.get(key, CONFIGS[key])
+    return fitting(key, CONFIGS, SMALL_CONFIGS, device)
+
+
+def fitting(
+    key: Key, configs: Mapping[Key, Config], small: Mapping[Key, Config], device: torch.device
+) -> Config:
+    """Return the entry of configs, or of small if it has one and a block has less than LARGE."""
+    tight = shared_memory(device) < LARGE
+    return small[key] if tight and key in small else configs[key]
 
 
 def heads_in_l2(q: torch.Tensor, k: torch.Tensor) -> int:

@@ -37,8 +37,10 @@ def on_its_device(launcher: Callable[Arguments, Returned]) -> Callable[Arguments
 
 
 def this_device() -> torch.device:
-    """Return the current CUDA device, else the CPU."""
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    """Return the current CUDA device, by its number, else the CPU."""
+    if torch.cuda.is_available():
+        return torch.device("cuda", torch.cuda.current_device())
+    return torch.device("cpu")
 
 
 @cache

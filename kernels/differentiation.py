@@ -14,7 +14,7 @@ def wants_gradient(x: torch.Tensor) -> bool:
 
 
 def has_tangent(x: torch.Tensor) -> bool:
-    """Whether x is a dual number. PyTorch has no public question for a level; none is cheap."""
+    """Whether x is a dual number; outside of any level, which PyTorch tells privately, none is."""
     return _forward_ad._current_level >= 0 and forward_ad.unpack_dual(x).tangent is not None
 
 

@@ -12,13 +12,13 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels.attention_launch import LARGE, check_attention, operand, tma_fits
+from kernels.attention_launch import check_attention, fitting, operand, tma_fits
 from kernels.attention_reference import inputs as inputs
 from kernels.attention_reference import reference as reference
 from kernels.attention_reference import sizes
 from kernels.attention_tiles import LN_2, attend_keys
 from kernels.attention_work import forward_work
-from kernels.device import on_its_device, shared_memory, sm_count
+from kernels.device import on_its_device, sm_count
 from kernels.differentiation import refuse_gradients
 from kernels.flash_decode_merge import merge_splits_kernel
 from kernels.work import Work
@@ -92,8 +92,7 @@ FEW_SPLITS, SHORT_SPLIT = 8, 128  # so few are merged so fast that shorter ones 
 def config(itemsize: int, D: int, device: torch.device) -> tuple[int, int, int]:
     """BLOCK_N, warps and stages for a dtype, a head dim and a device."""
     key = itemsize, max(64, triton.next_power_of_2(D))
-    small = SMALL_CONFIGS if shared_memory(device) < LARGE else {}
-    return small.get(key, CONFIGS[key])
+    return fitting(key, CONFIGS, SMALL_CONFIGS, device)
 
 
 def choose_splits(heads: int, N_K: int, sms: int) -> int:

@@ -1,7 +1,8 @@
 """Launch a kernel again without asking which of its compiled forms the arguments need.
 
-Triton looks at every argument of every launch: its type, whether 16 divides it, whether it is 1. A
-short kernel is over before that is done. Where the caller knows what decides, one look is enough.
+Triton looks at every argument of every launch: its type, whether 16 divides it, whether it is 1.
+That is a part of a launch, which takes longer than a short kernel. Where the caller knows what
+decides, one look is enough.
 """
 
 from collections.abc import Hashable

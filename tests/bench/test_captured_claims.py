@@ -105,6 +105,13 @@ def test_gradients_that_repeat_cost_more() -> None:
     assert len(pairs) > 1
 
 
+def test_a_launch_takes_longer_than_a_short_kernel() -> None:
+    rows = rows_of("flash_attention", "launches")
+    ours = [row for row in rows if row["implementation"] == "ours"]
+    shortest = min(ours, key=lambda row: row["shape"]["N_K"])
+    assert shortest["us"][0] > 2 * shortest["graph_us"][2]
+
+
 @pytest.mark.parametrize("model", ["gpt2", "llama"])
 def test_a_short_decoding_step_waits_for_the_host(model: str) -> None:
     of = {"pass": "decode", model: True, "implementation": "ours"}

@@ -67,8 +67,7 @@ print(compiled.metadata.shared)
 
 def device_with(limit: int, monkeypatch: pytest.MonkeyPatch) -> torch.device:
     """Return a device whose blocks may have so many bytes of shared memory."""
-    for module in (attention_launch, flash_decode):
-        monkeypatch.setattr(module, "shared_memory", lambda _: limit)
+    monkeypatch.setattr(attention_launch, "shared_memory", lambda _: limit)
     return torch.device("cuda")
 
 
@@ -119,7 +118,7 @@ def test_smaller_tiles_compute_the_same(D: int, monkeypatch: pytest.MonkeyPatch)
         torch.testing.assert_close(ours, right, rtol=2e-2, atol=6e-2)
 
 
-def test_only_what_does_not_fit_has_smaller_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_tiles_are_for_small_memory_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     tight, roomy = (
         {key: attention_launch.config(*key, device_with(limit, monkeypatch)) for key in CONFIGS}
         for limit in (SMALL, LARGE)
