@@ -2,6 +2,7 @@
    is mounted by `mount(element)` of player.js and styled by player.css. Both are loaded when the
    part comes near the screen, so that a page weighs what it shows. */
 
+import { KEY, choose } from "./record.js"
 import { repair } from "./theme.js"
 
 const NEAR = "200px"
@@ -36,27 +37,22 @@ const approach = new IntersectionObserver(entries => {
 }, { rootMargin: NEAR })
 
 // progress.js is loaded once there is progress to show, or the reader sets some
-const PROGRESS = `${__md_scope.pathname}.progress:v1`
-
-let loading
-
-async function progress(use) {
-  loading ??= import("./progress.js") // one promise: two imports may be done in either order
-  use(await loading)
-}
+const showProgress = () => import("./progress.js").then(progress => progress.show())
 
 document.addEventListener("change", ({ target }) => {
-  if (target.matches(".progress input")) progress(it => it.choose(target))
+  if (!target.matches(".progress input")) return
+  choose(target)
+  showProgress()
 })
 
 addEventListener("storage", ({ key }) => { // another tab has set some; null: has cleared storage
-  if (key === PROGRESS || key === null) progress(it => it.show())
+  if (key === KEY || key === null) showProgress()
 })
 
 // fires on the first load and after each instant navigation, which brings new elements
 document$.subscribe(() => {
   repair()
-  if (localStorage.getItem(PROGRESS)) progress(it => it.show())
+  if (localStorage.getItem(KEY)) showProgress()
   for (const element of document.querySelectorAll("[data-feature]:not([data-mounted])")) {
     element.dataset.mounted = ""
     approach.observe(element)

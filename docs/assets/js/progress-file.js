@@ -1,6 +1,7 @@
 /* The reader's progress as a file: save it, load it on another machine, or clear it. */
 
-import { LABELS, isKept, read, write } from "./progress.js"
+import { show } from "./progress.js"
+import { LABELS, isKept, read, write } from "./record.js"
 
 const FORMAT = "attention and GPU kernels, progress"
 const LARGEST = 100_000
@@ -39,6 +40,7 @@ async function load(file, lessons) {
   if (file.size > LARGEST) throw new BadFile(`it has ${file.size} bytes; at most ${LARGEST} are read`)
   const { known, unknown } = parse(await file.text(), lessons)
   write({ ...read(), ...known })
+  show()
   const left = unknown.length ? ` Left out, since this course has no such lesson: ${unknown.join(", ")}.` : ""
   return `Lessons read from ${file.name}: ${Object.keys(known).length}.${left}`
 }
@@ -76,6 +78,7 @@ export function mount(element) {
   clearing.addEventListener("click", () => {
     if (!confirm("Clear your progress in all lessons?")) return
     write({})
+    show()
     status.textContent = "Cleared."
   })
   picker.addEventListener("change", async () => {
