@@ -10,6 +10,8 @@ import torch
 import triton
 import triton.language as tl
 
+from kernels.device import on_its_device, shared_memory, sm_count, this_device
+from kernels.differentiation import refuse_gradients
 from kernels.matmul_tiles import grouped_tile, load_tile, operand
 from kernels.work import Work
 
@@ -56,13 +58,17 @@ CONFIGS = {
     128: (128, 128, 64, 8, 8, 3),
     0: (64, 64, 64, 8, 4, 4),
 }
+LARGE = 209 * 2**10  # bytes of shared memory that the largest tiles need; a GeForce has 99 KB
 POINTERS = (64, 64, 32, 8, 4, 3)  # what TMA cannot fetch: odd sizes, odd strides
 
 
-def config(M: int, N: int) -> tuple[int, int, int, int, int, int]:
-    """Return the entry of CONFIGS with the largest tiles of which a product has enough."""
+def config(M: int, N: int, device: torch.device) -> tuple[int, int, int, int, int, int]:
+    """Return the largest tiles of which a product has enough and a block of the device has room."""
+    skipped = 0 if shared_memory(device) >= LARGE else 1
     enough = (
-        c for least, c in CONFIGS.items() if triton.cdiv(M, c[0]) * triton.cdiv(N, c[1]) >= least
+        c
+        for least, c in list(CONFIGS.items())[skipped:]
+        if triton.cdiv(M, c[0]) * triton.cdiv(N, c[1]) >= least
     )
     return next(enough)
 
@@ -71,14 +77,14 @@ def programs_for(tiles: int, tma: bool, a: torch.Tensor) -> int:
     """Return one program an SM, which does tile after tile; without TMA, one for each tile."""
     if not (tma and a.is_cuda):
         return tiles
-    sms: int = torch.cuda.get_device_properties(a.device).multi_processor_count
-    return min(tiles, sms)
+    return min(tiles, sm_count(a.device))
 
 
 # --8<-- [end:sizes]
 
 
 # --8<-- [start:launch]
+@on_its_device
 def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Return a b, multiplied in the input dtype and added in float32. No gradients.
 
@@ -108,8 +114,7 @@ def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
             raise ValueError(f"{name} is {x.dtype}; allowed: {', '.join(map(str, DTYPES))}")
         if max(x.shape) > SIZE_LIMIT:
             raise ValueError(f"{name} is {tuple(x.shape)}; allowed: sizes up to {SIZE_LIMIT}")
-        if x.requires_grad and torch.is_grad_enabled():
-            raise ValueError(f"{name} requires a gradient; allowed: none, or under torch.no_grad()")
+    refuse_gradients(a=a, b=b)
     if (b.dtype, b.device) != (a.dtype, a.device):
         raise ValueError(f"b is {b.dtype} on {b.device}; allowed: as a, {a.dtype} on {a.device}")
     if b.shape[0] != a.shape[1]:
@@ -118,7 +123,7 @@ def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     out = torch.empty((M, N), dtype=a.dtype, device=a.device)
     if M == 0 or N == 0 or K == 0:
         return out.zero_()
-    BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M, warps, stages = config(M, N)
+    BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M, warps, stages = config(M, N, a.device)
     a_tiles, a_flipped = operand(a, BLOCK_M, BLOCK_K)
     b_tiles, b_flipped = operand(b, BLOCK_K, BLOCK_N)
     out_tiles, _ = operand(out, BLOCK_M, BLOCK_N)
@@ -159,7 +164,7 @@ def work(shape: dict[str, Any], itemsize: int, passes: str = "forward") -> Work:
         raise ValueError(f"passes is {passes!r}; allowed: 'forward'")
     M, N, K = shape["M"], shape["N"], shape["K"]
     tma = N * itemsize % 16 == K * itemsize % 16 == 0
-    BLOCK_M, BLOCK_N = (config(M, N) if tma else POINTERS)[:2]
+    BLOCK_M, BLOCK_N = (config(M, N, this_device()) if tma else POINTERS)[:2]
     loads = M * K * triton.cdiv(N, BLOCK_N) + K * N * triton.cdiv(M, BLOCK_M)
     return Work((M * K + K * N + M * N) * itemsize, (loads + M * N) * itemsize, 2 * M * N * K)
 

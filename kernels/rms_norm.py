@@ -12,6 +12,7 @@ import triton
 import triton.language as tl
 from torch.autograd.function import once_differentiable
 
+from kernels.device import on_its_device
 from kernels.rms_norm_backward import backward_work, rms_norm_backward
 from kernels.rms_norm_streamed import rms_norm_streamed_kernel
 from kernels.work import Work
@@ -101,6 +102,7 @@ class RmsNorm(torch.autograd.Function):
         return dx, dx, dweight, None
 
 
+@on_its_device
 def rms_norm(
     x: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6
 ) -> tuple[torch.Tensor, torch.Tensor]:

@@ -12,6 +12,8 @@ import torch
 import triton
 import triton.language as tl
 
+from kernels.device import on_its_device
+from kernels.differentiation import refuse_gradients
 from kernels.work import Work
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
@@ -160,6 +162,7 @@ def path(n: int) -> str:
 
 
 # --8<-- [start:launch]
+@on_its_device
 def softmax(x: torch.Tensor) -> torch.Tensor:
     """Return the softmax of x along its last dimension. No gradients.
 
@@ -190,8 +193,7 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
         raise ValueError("x has 0 dimensions; allowed: 1 or more, (..., N)")
     if x.shape[-1] > COLUMN_LIMIT:
         raise ValueError(f"x has {x.shape[-1]} columns; allowed: up to {COLUMN_LIMIT}")
-    if x.requires_grad and torch.is_grad_enabled():
-        raise ValueError("x requires a gradient; allowed: none, or under torch.no_grad()")
+    refuse_gradients(x=x)
     y = torch.empty(x.shape, dtype=x.dtype, device=x.device)
     if x.numel() == 0:
         return y

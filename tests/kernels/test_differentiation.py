@@ -9,6 +9,9 @@ from torch.autograd import forward_ad
 
 from kernels.flash_attention import flash_attention
 from kernels.flash_decode import flash_decode
+from kernels.matmul import matmul
+from kernels.rms_norm import rms_norm
+from kernels.softmax import softmax
 
 # PyTorch's own, at the first dual number of a process.
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script.:DeprecationWarning")
@@ -20,6 +23,9 @@ def ones(*size: int) -> torch.Tensor:
 
 
 CALLS: dict[str, Callable[[torch.Tensor], Any]] = {
+    "x": softmax,
+    "a": lambda x: matmul(x, ones(4, 4)),
+    "b": lambda x: matmul(ones(4, 4), x),
     "q": lambda x: flash_decode(x.view(1, 1, 1, 16), ones(1, 1, 3, 16), ones(1, 1, 3, 16)),
     "k": lambda x: flash_decode(ones(1, 1, 1, 16), x.view(1, 1, 1, 16), ones(1, 1, 1, 16)),
     "v": lambda x: flash_decode(ones(1, 1, 1, 16), ones(1, 1, 1, 16), x.view(1, 1, 1, 16)),
@@ -51,3 +57,6 @@ def test_where_backward_is_computed_a_tangent_is_refused_too(which: int) -> None
         tensors[which] = forward_ad.make_dual(tensors[which], ones(1, 1, 2, 16))
         with pytest.raises(NotImplementedError, match="jvp"):
             flash_attention(*tensors)
+        rows = [tensors[0].view(2, 16), tensors[1].view(2, 16), tensors[2].view(2, 16)[0]]
+        with pytest.raises(NotImplementedError, match="jvp"):
+            rms_norm(*rows)

@@ -108,7 +108,7 @@ def test_large_partial_sums_are_held_in_float32() -> None:
     ("M", "N", "tiles"), [(4096, 4096, 256), (2048, 1024, 128), (64, 8192, 0), (1, 1, 0)]
 )
 def test_tiles_are_as_large_as_their_number_allows(M: int, N: int, tiles: int) -> None:
-    assert config(M, N) == CONFIGS[tiles]
+    assert config(M, N, torch.device("cpu")) == CONFIGS[tiles]
 
 
 HALF = torch.zeros(4, 8, dtype=torch.float16)

@@ -23,7 +23,10 @@ from kernels.flash_attention import flash_attention
 from kernels.flash_attention_hopper import described, descriptor, tile_layout
 from kernels.flash_attention_hopper_gradients import gradients_fit, shares_of
 from kernels.flash_decode import flash_decode
+from kernels.matmul import matmul
 from kernels.quick_launch import launch
+from kernels.rms_norm import rms_norm
+from kernels.softmax import softmax
 
 CPU = torch.device("cpu")
 
@@ -243,7 +246,7 @@ def test_a_launcher_runs_on_the_device_of_its_first_argument(
     assert current == [0]
 
 
-@pytest.mark.parametrize("launcher", [flash_attention, flash_decode])
+@pytest.mark.parametrize("launcher", [softmax, rms_norm, matmul, flash_attention, flash_decode])
 def test_every_launcher_does(launcher: Any) -> None:
     code = on_its_device(lambda x: x).__code__  # type: ignore[attr-defined]
     assert launcher.__code__ is code

@@ -9,7 +9,7 @@ import sys
 import pytest
 import torch
 
-from kernels import attention_launch, flash_decode
+from kernels import attention_launch, flash_decode, matmul
 from kernels.attention_launch import CONFIGS, LARGE, SMALL_CONFIGS
 from kernels.attention_reference import inputs, reference, sizes
 from kernels.flash_attention import flash_attention
@@ -64,10 +64,32 @@ compiled = triton.compile(source, target=GPUTarget("cuda", generation, 32), opti
 print(compiled.metadata.shared)
 """
 
+COMPILE_MATMUL = """
+import sys
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from kernels.matmul import matmul_kernel as kernel
+
+generation, BLOCK_M, BLOCK_N, BLOCK_K, group, warps, stages = map(int, sys.argv[1].split(","))
+fixed = {"BLOCK_M": BLOCK_M, "BLOCK_N": BLOCK_N, "BLOCK_K": BLOCK_K, "GROUP_M": group, "TMA": True,
+         "A_FLIPPED": False, "B_FLIPPED": False, "FLATTEN": True}
+types = {"a": f"tensordesc<bf16[{BLOCK_M}, {BLOCK_K}]>",
+         "b": f"tensordesc<bf16[{BLOCK_K}, {BLOCK_N}]>",
+         "out": f"tensordesc<bf16[{BLOCK_M}, {BLOCK_N}]>"}
+names = kernel.arg_names
+signature = {n: "constexpr" if n in fixed else types.get(n, "i32") for n in names}
+source = ASTSource(kernel, signature, {(names.index(n),): v for n, v in fixed.items()}, {})
+options = {"num_warps": warps, "num_stages": stages}
+compiled = triton.compile(source, target=GPUTarget("cuda", generation, 32), options=options)
+print(compiled.metadata.shared)
+"""
+
 
 def device_with(limit: int, monkeypatch: pytest.MonkeyPatch) -> torch.device:
     """Return a device whose blocks may have so many bytes of shared memory."""
-    monkeypatch.setattr(attention_launch, "shared_memory", lambda _: limit)
+    for module in (attention_launch, matmul):
+        monkeypatch.setattr(module, "shared_memory", lambda _: limit)
     return torch.device("cuda")
 
 
@@ -95,6 +117,16 @@ def test_tiles_fit(
     case = ",".join(map(str, (itemsize, D, *config)))
     shared = compiled(monkeypatch, COMPILE, kernel, str(generation), case)
     assert 0 < shared <= LIMITS[generation]
+
+
+@pytest.mark.parametrize("generation", [90, 120])
+@pytest.mark.parametrize(("M", "N"), [(4096, 4096), (2048, 1024), (64, 64)])
+def test_tiles_of_a_product_fit(
+    M: int, N: int, generation: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = matmul.config(M, N, device_with(LIMITS[generation], monkeypatch))
+    case = ",".join(map(str, (generation, *config)))
+    assert 0 < compiled(monkeypatch, COMPILE_MATMUL, case) <= LIMITS[generation]
 
 
 @pytest.mark.parametrize("D", [128, 256])
