@@ -130,7 +130,7 @@ def test_choices_made_while_the_script_loads_are_taken_in_their_order(site, visi
 
 def test_a_choice_is_kept_though_the_reader_leaves_before_the_script_has_come(site, visit) -> None:
     page = visit.open(site.url + LESSON)
-    page.route("**/progress.js", lambda route: None)  # no answer
+    page.route("**/progress.js", lambda _: None)  # no answer
     with page.expect_request("**/progress.js"):
         choose(page, "Done")
     page.unroute("**/progress.js")
