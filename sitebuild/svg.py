@@ -14,10 +14,9 @@ WIDTH = 440  # user units; text of 12 stays readable on a phone and is not huge 
 def text(x: float, y: float, content: str, anchor: str = "start", classes: str = "ink") -> str:
     """One line of text with its baseline at (x, y)."""
     x, y = _places(x=x, y=y)
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" class="{classes}">'
-        f"{escape(content)}</text>"
-    )
+    side = "" if anchor == "start" else f' text-anchor="{anchor}"'
+    place = f'x="{_tenths(x)}" y="{_tenths(y)}"'
+    return f'<text {place}{side} class="{classes}">{escape(content)}</text>'
 
 
 def rect(
@@ -28,25 +27,27 @@ def rect(
     width, height, rx = _sizes(width=width, height=height, rx=rx)
     inner = f"<title>{escape(tooltip)}</title>" if tooltip else ""
     return (
-        f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="{rx:g}" '
-        f'class="{classes}">{inner}</rect>'
+        f'<rect x="{_tenths(x)}" y="{_tenths(y)}" width="{_tenths(width)}" '
+        f'height="{_tenths(height)}" rx="{rx:g}" class="{classes}">{inner}</rect>'
     )
 
 
 def line(x1: float, y1: float, x2: float, y2: float, classes: str = "line") -> str:
     x1, y1, x2, y2 = _places(x1=x1, y1=y1, x2=x2, y2=y2)
-    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{classes}"/>'
+    ends = f'x1="{_tenths(x1)}" y1="{_tenths(y1)}" x2="{_tenths(x2)}" y2="{_tenths(y2)}"'
+    return f'<line {ends} class="{classes}"/>'
 
 
 def circle(x: float, y: float, r: float, classes: str, tooltip: str = "") -> str:
     x, y = _places(x=x, y=y)
     (r,) = _sizes(r=r)
     inner = f"<title>{escape(tooltip)}</title>" if tooltip else ""
-    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r:g}" class="{classes}">{inner}</circle>'
+    place = f'cx="{_tenths(x)}" cy="{_tenths(y)}"'
+    return f'<circle {place} r="{r:g}" class="{classes}">{inner}</circle>'
 
 
 def polyline(points: Sequence[tuple[float, float]], classes: str = "line") -> str:
-    path = " ".join("{:.1f},{:.1f}".format(*_places(x=x, y=y)) for x, y in points)
+    path = " ".join(",".join(map(_tenths, _places(x=x, y=y))) for x, y in points)
     return f'<polyline points="{path}" class="{classes}"/>'
 
 
@@ -132,3 +133,8 @@ def _sizes(**values: float) -> list[float]:
         if not _places(**{name: value})[0] >= 0:
             raise ValueError(f"{name} must be at least 0, got {value!r}")
     return list(values.values())
+
+
+def _tenths(value: float) -> str:
+    """Return the value to a tenth, which no eye can tell from the value; 12 for 12.0."""
+    return f"{value:.1f}".removesuffix(".0")

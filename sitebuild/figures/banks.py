@@ -14,7 +14,8 @@ def main() -> None:
     for index, (name, word) in enumerate(LAYOUTS.items()):
         left = LEFT + index * (SHOWN * CELL + APART)
         needed = turns(word(row, COLUMN) for row in range(BANKS))
-        body.append(text(left, TOP - 8, f"{name}: {needed} turns", classes="ink strong"))
+        waits = f"{name}: {needed} turn{'s' * (needed > 1)}"
+        body.append(text(left, TOP - 8, waits, classes="ink strong"))
         for row in range(SHOWN):
             for column in range(SHOWN):
                 x, y, bank = left + column * CELL, TOP + row * CELL, word(row, column) % BANKS
