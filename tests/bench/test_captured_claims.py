@@ -61,13 +61,18 @@ def test_the_copying_warp_loses_at_the_smaller_head_dimension_most_where_short_a
     assert min(gains("ring", "warpgroups", 128).values()) > 1.0
 
 
-def test_without_a_mask_the_whole_kernel_is_ahead_of_the_last_step_with_one_not_on_short_ones() -> (
-    None
-):
+def test_without_a_mask_the_whole_kernel_is_ahead_of_the_last_step() -> None:
     for D in (64, 128):
         found = gains(LADDER[-1], "flash_attention", D)
         assert all(gain > 1.0 for (_, causal), gain in found.items() if not causal)
-    assert found[1024, True] < 1.0
+
+
+def test_with_a_mask_it_is_behind_on_all_but_the_longest_or_on_the_longest() -> None:
+    small, large = (gains(LADDER[-1], "flash_attention", D) for D in (64, 128))
+    longest = max(N for N, _ in large)
+    ahead = [N for (N, causal), gain in large.items() if causal and gain > 1.0]
+    assert ahead == [longest]
+    assert small[longest, True] < 1.0
 
 
 def test_where_the_wait_stays_most_shapes_lose_and_most_at_the_smaller_head_dimension() -> None:

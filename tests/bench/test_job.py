@@ -177,7 +177,9 @@ def test_what_is_complete_is_measured_again_only_when_asked(
     assert (tmp_path / PATH).stat().st_mtime_ns > first
 
 
-@pytest.mark.parametrize("what", ["code", "version", "driver", "clean", "whole", "left", "broken"])
+@pytest.mark.parametrize(
+    "what", ["code", "version", "driver", "method", "clean", "whole", "left", "broken"]
+)
 def test_what_differs_is_measured(
     tmp_path: Path, kernel: ModuleType, machine: Machine, what: str,
     monkeypatch: pytest.MonkeyPatch,
@@ -196,6 +198,9 @@ def test_what_differs_is_measured(
         machine = machine._replace(versions={**machine.versions, "torch": "2.12"})
     if what == "driver":
         machine = machine._replace(facts=machine.facts | {"driver": "580"})
+    if what == "method":
+        changed = job.method() | {"repetitions": "more"}
+        monkeypatch.setattr(job, "method", lambda: changed)
     if what == "broken":
         (tmp_path / PATH).write_text("{")
     run("softmax", kernel, machine, Order(tmp_path, dirty=False, commit="e" * 40))

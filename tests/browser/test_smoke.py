@@ -73,7 +73,7 @@ def test_print_is_dark_ink_on_white_in_either_scheme(site, visit) -> None:
     page.emulate_media(media="print")
     dark = "s => Number(getComputedStyle(document.querySelector(s)).color.match(/\\d+/)[0]) < 100"
     for selector in ("article p", "article pre code", "article h2"):
-        page.wait_for_function(dark, arg=selector)  # colours change over some frames
+        page.wait_for_function(dark, arg=selector, timeout=2000)  # colours change over some frames
     assert page.locator(".md-code__nav").first.is_hidden()
 
 

@@ -75,3 +75,12 @@ def test_a_figure_escapes_its_text_and_shows_its_mark_first() -> None:
     assert "A &lt;title&gt;" in drawn
     assert drawn.index('<p class="stale">Stale &amp; old</p>') < drawn.index("<svg")
     assert "stale" not in figure(**FIGURE)
+
+
+def test_places_are_written_to_a_tenth_and_in_few_bytes() -> None:
+    assert text(6.04, 16, "a") == '<text x="6" y="16" class="ink">a</text>'
+    assert 'x="6.3" y="20" text-anchor="end"' in text(6.26, 20.0, "a", "end")
+    assert 'x="1" y="2" width="30" height="4.5" rx="0.5"' in rect(1, 2, 30.0, 4.5, "ink", rx=0.5)
+    assert 'x1="1" y1="2" x2="10" y2="-4.1"' in line(1, 2, 10, -4.1)
+    assert 'cx="100" cy="2.5" r="3"' in circle(100, 2.5, 3, "ink")
+    assert 'points="1,2.3 100,-4"' in polyline([(1.0, 2.34), (100, -4)])
