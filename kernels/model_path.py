@@ -169,9 +169,9 @@ def attention_alone(
     return alone
 
 
-# sequences of one step: all tokens together are at least so many, decoding has a fixed batch
-TOKENS = {"prefill": 16384, "train": 8192}
-DECODED = 8
+# Tokens of a prompt or a training step, at least: enough for the GPU to take longer than the host.
+TOKENS = 16384
+DECODED = 8  # sequences that are decoded together
 LENGTHS: dict[str, dict[str, tuple[int, ...]]] = {
     GPT2: {
         "prefill": (1024, 4096, 8192, 16384),
@@ -185,7 +185,7 @@ LENGTHS: dict[str, dict[str, tuple[int, ...]]] = {
     },
 }
 CASES: list[tuple[str, dict[str, Any]]] = [
-    (phase, {model: True, "B": max(1, TOKENS[phase] // N) if phase in TOKENS else DECODED, "N": N})
+    (phase, {model: True, "B": DECODED if phase == "decode" else max(1, TOKENS // N), "N": N})
     for model, phases in LENGTHS.items()
     for phase, lengths in phases.items()
     for N in lengths
