@@ -23,7 +23,7 @@ from kernels.flash_attention_hopper import described, descriptor, on_hopper
 from kernels.flash_attention_hopper_gradients_consumer import gradients_consumer
 from kernels.flash_attention_hopper_gradients_producer import KEYS, ROWS, gradients_producer
 from kernels.flash_attention_hopper_gradients_rows import finish_kernel, prepare_kernel
-from kernels.quick_launch import launch
+from kernels.quick_launch import launch, starts_fit
 
 
 # --8<-- [start:kernel]
@@ -179,10 +179,10 @@ def backward_hopper(
     kind = q.device, q.dtype, D, H, N_Q
     if dlse is not None:  # copied, for it may start anywhere
         dlse = dlse.clone(memory_format=torch.contiguous_format)
-    aligned = out.data_ptr() % 16 == 0, lse.data_ptr() % 16 == 0  # hooks may have moved them
     launch(
         prepare_kernel, B * H * (rows // 64),
-        (*kind, out.stride(), dout.stride(), dlse is None, aligned),
+        # hooks may have moved what was saved
+        (*kind, out.stride(), dout.stride(), dlse is None, starts_fit(out, lse)),
         operand(out, 64, False), operand(dout, 64, False), lse, dlse, lse_2, delta, dq_sum,
         H, N_Q, rows, D, BLOCK_D, dlse is not None,
     )  # fmt: skip

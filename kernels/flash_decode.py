@@ -21,11 +21,12 @@ from kernels.attention_work import forward_work
 from kernels.device import on_its_device, sm_count
 from kernels.differentiation import refuse_gradients
 from kernels.flash_decode_merge import merge_splits_kernel
+from kernels.quick_launch import launch, starts_fit
 from kernels.work import Work
 
 
 # --8<-- [start:kernel]
-@triton.jit
+@triton.jit(do_not_specialize=["B", "H", "H_KV", "N_Q", "N_K", "split_keys", "splits"])
 def flash_decode_kernel(
     q_ptr, k, v, out_ptr, lse_ptr,  # k, v operands; out (splits, B, H, N_Q, D), lse without D
     stride_qb, stride_qh, stride_qn,                               # elements
@@ -162,17 +163,21 @@ def flash_decode(
     if splits > 1:
         part = torch.empty((splits, B, H, N_Q, D), dtype=torch.float32, device=q.device)
         part_lse = torch.empty((splits, B, H, N_Q), dtype=torch.float32, device=q.device)
-    tma = tma_fits(k, v)
-    flash_decode_kernel[(splits * B * H_KV * triton.cdiv(rows, BLOCK_M),)](
+    tma, tail = tma_fits(k, v), causal or N_K % BLOCK_N > 0
+    by_pointer = () if tma else (k.stride(), v.stride(), *starts_fit(k, v))
+    kind = q.device, q.dtype, D
+    launch(
+        flash_decode_kernel, splits * B * H_KV * triton.cdiv(rows, BLOCK_M),
+        (*kind, part.dtype, BLOCK_M, causal, tail, tma, q.stride(), *starts_fit(q), by_pointer),
         q, operand(k, BLOCK_N, tma), operand(v, BLOCK_N, tma), part, part_lse, *q.stride()[:3],
         B, H, H_KV, N_Q, N_K, split_keys, splits, scale / math.log(2),
-        D, BLOCK_M, BLOCK_N, BLOCK_D, causal, causal or N_K % BLOCK_N > 0, tma,
-        num_warps=warps, num_stages=stages,
+        D, BLOCK_M, BLOCK_N, BLOCK_D, causal, tail, tma, num_warps=warps, num_stages=stages,
     )  # fmt: skip
     if splits > 1:
-        merge_splits_kernel[(B * H * N_Q,)](
-            part, part_lse, out, lse, B * H * N_Q, splits, D, 16, BLOCK_D
-        )
+        launch(
+            merge_splits_kernel, B * H * N_Q, kind,
+            part, part_lse, out, lse, B * H * N_Q, splits, D, 16, BLOCK_D,
+        )  # fmt: skip
     return out, lse
 
 

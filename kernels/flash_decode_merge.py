@@ -7,7 +7,7 @@ from kernels.attention_tiles import LN_2, LOG2_E
 
 
 # --8<-- [start:merge]
-@triton.jit
+@triton.jit(do_not_specialize=["rows", "splits"])
 def merge_splits_kernel(
     part_ptr, part_lse_ptr, out_ptr, lse_ptr,  # (splits, rows, D) and (splits, rows) -> (rows, D)
     rows, splits,

@@ -15,6 +15,7 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 from kernels import flash_attention_hopper as hopper
 from kernels import flash_attention_hopper_gradients as gradients
 from kernels import flash_attention_hopper_short as short
+from kernels import flash_decode as decode
 from kernels import quick_launch
 from kernels.attention_ladder.arguments import check as ladder_check
 from kernels.attention_launch import check_attention
@@ -134,7 +135,8 @@ def test_what_triton_refuses_is_refused() -> None:
 
 def decides(kernel: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Return what Triton compiles by: constants, types, blocks, and what it asks of integers."""
-    left_alone = getattr(kernel, "do_not_specialize", ())
+    interpreted = getattr(kernel, "kwargs", {}).get("do_not_specialize")
+    left_alone = getattr(kernel, "do_not_specialize", interpreted) or ()
     names = inspect.signature(kernel.fn).parameters
 
     def seen(name: str, x: Any) -> Any:
@@ -186,6 +188,31 @@ def test_the_key_decides_what_is_compiled(monkeypatch: pytest.MonkeyPatch) -> No
             for saved in ((out, lse), (odd, lse), (out, odd_lse)):
                 gradients.backward_hopper(dout, dlse, q, k, v, *saved, causal, 0.1)
     assert len({kernel for kernel, _ in found}) == 5
+    assert all(len(forms) == 1 for forms in found.values())
+
+
+def test_the_key_of_decoding_decides_what_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: dict[tuple[Any, Any], set[Any]] = {}
+
+    def record(kernel: Any, _programs: int, key: Any, *arguments: Any, **options: Any) -> None:
+        found.setdefault((kernel, key), set()).add(decides(kernel, arguments, options))
+
+    monkeypatch.setattr(decode, "launch", record)
+    sizes = [
+        (1, 2, 2, 1, 128, 64), (1, 2, 1, 1, 129, 64), (3, 32, 1, 1, 160, 64), (1, 4, 2, 5, 256, 40),
+        (2, 4, 2, 1, 1024, 128), (1, 1, 1, 1, 16, 20),
+    ]  # fmt: skip
+    for (B, H, H_KV, N_Q, N_K, D), dtype, causal, spread, moved, splits in itertools.product(
+        sizes, (torch.float16, torch.bfloat16, torch.float32), (False, True), (False, True),
+        ((), (0,), (1,), (2,)), (1, 3),
+    ):  # fmt: skip
+        operands = [
+            torch.zeros(B * heads * N * D * (1 + spread) + 1, dtype=dtype)[place in moved :]
+            [: B * heads * N * D * (1 + spread)].view(B, heads, N, -1)[..., :D]
+            for place, (heads, N) in enumerate(((H, N_Q), (H_KV, N_K), (H_KV, N_K)))
+        ]  # fmt: skip
+        flash_decode(*operands, causal, splits=splits)
+    assert len({kernel for kernel, _ in found}) == 2
     assert all(len(forms) == 1 for forms in found.values())
 
 
