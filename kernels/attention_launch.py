@@ -97,7 +97,7 @@ def operand(x: torch.Tensor, rows: int, tma: bool) -> Any:
 
 # Kernel, bytes an element, BLOCK_D (64 and below alike): BLOCK_M, BLOCK_N, warps, stages.
 CONFIGS = {
-    ("forward", 2, 64): (64, 128, 4, 2),
+    ("forward", 2, 64): (64, 64, 4, 3),
     ("forward", 2, 128): (64, 64, 4, 3),
     ("forward", 2, 256): (128, 64, 8, 2),
     ("forward", 4, 64): (32, 32, 4, 2),
@@ -129,6 +129,14 @@ def config(kernel: str, itemsize: int, D: int, device: torch.device) -> tuple[in
     """BLOCK_M, BLOCK_N, warps and stages of a kernel for a dtype, a head dim and a device."""
     key = kernel, itemsize, max(64, triton.next_power_of_2(D))
     return fitting(key, CONFIGS, SMALL_CONFIGS, device)
+
+
+def queries_kept(q: torch.Tensor, tma: bool) -> bool:
+    """Whether forward keeps its queries in registers: on Hopper, and where the interpreter runs.
+
+    The addresses that take the place of TMA leave no room for them, nor do larger heads.
+    """
+    return tma and q.itemsize == 2 and q.shape[3] <= 128 and generation(q.device) in (0, 9)
 
 
 def fitting(

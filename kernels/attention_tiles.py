@@ -58,6 +58,18 @@ def store_tile(
 
 
 @triton.jit
+def in_registers(tile, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """The same tile as the left side of products that reads no shared memory.
+
+    Hopper's tensor cores take that side from registers or from shared memory, and Triton leaves
+    in registers what comes out of a product: here one of zeros, added to the tile.
+    """
+    left = tl.zeros((ROWS, 16), tile.dtype)
+    right = tl.zeros((16, COLUMNS), tile.dtype)
+    return tl.dot(left, right, tile.to(tl.float32)).to(tile.dtype)
+
+
+@triton.jit
 def add_product(acc, a, b):
     """Return acc + a b, multiplied in the dtype of b.
 
@@ -148,6 +160,28 @@ def scheduled_tile(pid, heads, tiles, heads_together, IS_CAUSAL: tl.constexpr):
 
 # --8<-- [start:inner]
 @triton.jit
+def fold_scores(scores, running_max, running_sum, qk_scale, MASKED: tl.constexpr):
+    """Return the weights of a tile, what the sums so far are times, and the new maximum and sum."""
+    new_max = tl.maximum(running_max, tl.max(scores, 1) * qk_scale)
+    # A row that has seen no key yet keeps its maximum of -inf; subtract 0, not -inf, from it.
+    shift = tl.where(new_max == -float("inf"), 0.0, new_max) if MASKED else new_max
+    p = tl.exp2(scores * qk_scale - shift[:, None])
+    correction = tl.exp2(running_max - shift)
+    return p, correction, new_max, running_sum * correction + tl.sum(p, 1)
+
+
+@triton.jit
+def masked_scores(
+    scores, start_n, positions, N_K, window,
+    BLOCK_N: tl.constexpr, IS_CAUSAL: tl.constexpr, HAS_WINDOW: tl.constexpr,
+):  # fmt: skip
+    """Put -inf where a query does not see a key."""
+    keys = start_n + tl.arange(0, BLOCK_N)
+    seen = visible(positions[:, None], keys[None, :], N_K, window, IS_CAUSAL, HAS_WINDOW)
+    return tl.where(seen, scores, -float("inf"))
+
+
+@triton.jit
 def attend_keys(
     acc, running_max, running_sum, q_tile, positions,  # the state, and what it belongs to
     k, v, b, h_kv, start, stop,                        # keys [start, stop) of one head
@@ -162,18 +196,14 @@ def attend_keys(
         v_tile = load_tile(v, b, h_kv, start_n, N_K, D, BLOCK_N, BLOCK_D, TMA)
         scores = tl.dot(q_tile, k_tile.T, input_precision="ieee")  # (BLOCK_M, BLOCK_N)
         if MASKED:
-            keys = start_n + tl.arange(0, BLOCK_N)
-            seen = visible(positions[:, None], keys[None, :], N_K, window, IS_CAUSAL, HAS_WINDOW)
-            scores = tl.where(seen, scores, -float("inf"))
-        new_max = tl.maximum(running_max, tl.max(scores, 1) * qk_scale)
-        # A row that has seen no key yet keeps its maximum of -inf; subtract 0, not -inf, from it.
-        shift = tl.where(new_max == -float("inf"), 0.0, new_max) if MASKED else new_max
-        p = tl.exp2(scores * qk_scale - shift[:, None])
-        correction = tl.exp2(running_max - shift)
-        running_sum = running_sum * correction + tl.sum(p, 1)
+            scores = masked_scores(
+                scores, start_n, positions, N_K, window, BLOCK_N, IS_CAUSAL, HAS_WINDOW
+            )
+        p, correction, running_max, running_sum = fold_scores(
+            scores, running_max, running_sum, qk_scale, MASKED
+        )
         acc = acc * correction[:, None]
         acc = add_product(acc, p, v_tile)
-        running_max = new_max
     return acc, running_max, running_sum
 
 

@@ -12,7 +12,15 @@ import triton
 import triton.language as tl
 from torch.autograd.function import once_differentiable
 
-from kernels.attention_launch import check_attention, config, heads_in_l2, operand, tma_fits
+from kernels.attention_ahead import attend_ahead
+from kernels.attention_launch import (
+    check_attention,
+    config,
+    heads_in_l2,
+    operand,
+    queries_kept,
+    tma_fits,
+)
 from kernels.attention_path import HOPPER, HOPPER_SHORT, forward_path, repeats
 from kernels.attention_path import chosen as chosen
 from kernels.attention_reference import inputs as inputs
@@ -21,6 +29,7 @@ from kernels.attention_reference import sizes
 from kernels.attention_tiles import (
     LN_2,
     attend_keys,
+    in_registers,
     key_range,
     load_tile,
     scheduled_tile,
@@ -43,6 +52,7 @@ def flash_attention_kernel(
     heads_together,                         # heads whose keys and values share the L2
     D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
     IS_CAUSAL: tl.constexpr, HAS_WINDOW: tl.constexpr, HAS_TAIL: tl.constexpr, TMA: tl.constexpr,
+    KEPT: tl.constexpr, AHEAD: tl.constexpr,  # queries in registers; scores a tile ahead
 ):  # fmt: skip
     """One tile of BLOCK_M queries of one head, against all the keys they see."""
     tiles = tl.cdiv(N_Q, BLOCK_M)
@@ -52,6 +62,8 @@ def flash_attention_kernel(
     queries = start_m + tl.arange(0, BLOCK_M)
     positions = queries + (N_K - N_Q)  # of each query, among the keys
     q_tile = load_tile(q, b, h, start_m, N_Q, D, BLOCK_M, BLOCK_D, TMA)
+    if KEPT:
+        q_tile = in_registers(q_tile, BLOCK_M, BLOCK_D)
     running_max = tl.full((BLOCK_M,), -float("inf"), tl.float32)
     running_sum = tl.zeros((BLOCK_M,), tl.float32)
     acc = tl.zeros((BLOCK_M, BLOCK_D), tl.float32)
@@ -64,11 +76,19 @@ def flash_attention_kernel(
             tl.minimum(clear, stop), N_K, window, qk_scale, D, BLOCK_N, BLOCK_D,
             IS_CAUSAL, HAS_WINDOW, True, TMA,
         )  # fmt: skip
-    acc, running_max, running_sum = attend_keys(
-        acc, running_max, running_sum, q_tile, positions, k, v, b, h_kv, clear,
-        edge, N_K, window, qk_scale, D, BLOCK_N, BLOCK_D,
-        IS_CAUSAL, HAS_WINDOW, False, TMA,
-    )  # fmt: skip
+    if AHEAD:  # with the first of the tiles that the diagonal or the last key cuts
+        edge = tl.cdiv(tl.minimum(edge + BLOCK_N, stop), BLOCK_N) * BLOCK_N
+        acc, running_max, running_sum = attend_ahead(
+            acc, running_max, running_sum, q_tile, positions, k, v, b, h_kv, clear,
+            edge, N_K, window, qk_scale, D, BLOCK_N, BLOCK_D,
+            IS_CAUSAL, HAS_WINDOW, HAS_TAIL,
+        )  # fmt: skip
+    else:
+        acc, running_max, running_sum = attend_keys(
+            acc, running_max, running_sum, q_tile, positions, k, v, b, h_kv, clear,
+            edge, N_K, window, qk_scale, D, BLOCK_N, BLOCK_D,
+            IS_CAUSAL, HAS_WINDOW, False, TMA,
+        )  # fmt: skip
     if HAS_TAIL:  # tiles that the diagonal or the last key cuts
         acc, running_max, running_sum = attend_keys(
             acc, running_max, running_sum, q_tile, positions, k, v, b, h_kv, edge,
@@ -102,13 +122,15 @@ def forward(
         return forward_hopper_short(q, k, v, out, lse, causal, scale)
     BLOCK_M, BLOCK_N, warps, stages = config("forward", q.itemsize, D, q.device)
     tma = tma_fits(q, k, v, out)
+    kept = queries_kept(q, tma)
     # One axis: the second and third of a grid end at 65535, batch times heads does not.
     flash_attention_kernel[(B * H * triton.cdiv(N_Q, BLOCK_M),)](
         *(operand(x, rows, tma) for x, rows in ((q, BLOCK_M), (k, BLOCK_N), (v, BLOCK_N))),
         operand(out, BLOCK_M, tma), lse,
         B, H, H // H_KV, N_Q, N_K, window, scale / math.log(2),
         heads_in_l2(q, k), D, BLOCK_M, BLOCK_N, triton.next_power_of_2(D),
-        causal, window > 0, causal or N_K % BLOCK_N > 0, tma, num_warps=warps, num_stages=stages,
+        causal, window > 0, causal or N_K % BLOCK_N > 0, tma, kept, kept and D > 64,
+        num_warps=warps, num_stages=stages,
     )  # fmt: skip
     return out, lse
 
@@ -195,6 +217,7 @@ SHAPES: dict[str, list[dict[str, Any]]] = {
         sizes(1, 6, 2, 129, 129, 64, causal=True),
         sizes(1, 1, 1, 65, 64, 256, causal=True),
         sizes(1, 2, 2, 150, 300, 32, causal=True, window=37),
+        sizes(1, 2, 1, 200, 400, 80, causal=True, window=150),
         sizes(1, 1, 1, 257, 257, 128, causal=True, window=2),
         sizes(1, 1, 1, 140, 70, 64, causal=True, window=100),
         sizes(1, 4, 2, 333, 333, 64, causal=True),  # these three fit the kernel of Hopper

@@ -37,7 +37,8 @@ itemsize, D, BLOCK_M, BLOCK_N, warps, stages = map(int, sys.argv[3].split(","))
 dtype = {2: "bf16", 4: "fp32"}[itemsize]
 tma = generation >= 90
 fixed = {"D": D, "BLOCK_M": BLOCK_M, "BLOCK_N": BLOCK_N, "BLOCK_D": D, "IS_CAUSAL": True,
-         "HAS_WINDOW": False, "HAS_TAIL": True, "TMA": tma}
+         "HAS_WINDOW": False, "HAS_TAIL": True, "TMA": tma, "KEPT": generation == 90,
+         "AHEAD": generation == 90 and D > 64}
 operands = {"q": BLOCK_M, "out": BLOCK_M, "dout": BLOCK_M, "dq": BLOCK_M,
             "k": BLOCK_N, "v": BLOCK_N, "dk": BLOCK_N, "dv": BLOCK_N}
 names = kernel.arg_names
@@ -63,6 +64,7 @@ options = {"num_warps": warps, "num_stages": stages}
 compiled = triton.compile(source, target=GPUTarget("cuda", generation, 32), options=options)
 print(compiled.metadata.shared)
 """
+RESERVED = 2**10  # bytes that a block takes besides its own, by the same guide
 
 COMPILE_MATMUL = """
 import sys
@@ -117,6 +119,16 @@ def test_tiles_fit(
     case = ",".join(map(str, (itemsize, D, *config)))
     shared = compiled(monkeypatch, COMPILE, kernel, str(generation), case)
     assert 0 < shared <= LIMITS[generation]
+
+
+@pytest.mark.parametrize(("D", "programs"), [(64, 4), (128, 2)])
+def test_so_many_programs_of_the_forward_fit_an_sm_of_hopper(
+    D: int, programs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = attention_launch.config("forward", 2, D, device_with(LIMITS[90], monkeypatch))
+    case = ",".join(map(str, (2, D, *config)))
+    shared = compiled(monkeypatch, COMPILE, "forward", "90", case)
+    assert programs * (shared + RESERVED) <= LIMITS[90] + RESERVED
 
 
 @pytest.mark.parametrize("generation", [90, 120])
