@@ -1,8 +1,6 @@
 """The ladder of attention kernels: each step against float64, what it refuses, that it compiles."""
 
 import re
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -11,6 +9,7 @@ import torch
 from kernels.attention_ladder import IMPLEMENTATIONS, SHAPES, inputs, reference, step7_persistent
 from kernels.attention_reference import eager, sizes
 from kernels.bench.cases import LADDER, LADDER_OURS, TRIAL
+from tests.kernels.compiling import uninterpreted
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 HOPPER = DEVICE == "cuda" and torch.cuda.get_device_capability()[0] == 9
@@ -34,6 +33,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon._runtime import GluonASTSource
+from tests.kernels.machine_code import products_of
 
 step, D, causal = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "True"
 module = importlib.import_module(f"kernels.attention_ladder.{step}")
@@ -56,7 +56,9 @@ signature = {n: "constexpr" if n in fixed else types.get(n, "i32") for n in name
 source = GluonASTSource(kernel, signature, {(names.index(n),): v for n, v in fixed.items()}, {})
 options = {"num_warps": 4 if by_warpgroup else workers}
 compiled = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
-print(compiled.metadata.shared, compiled.asm["ptx"].count("wgmma.mma_async"))
+found = products_of(compiled.asm["cubin"])
+print(compiled.metadata.shared, compiled.asm["ptx"].count("wgmma.mma_async"),
+      found.from_registers, len(found.early))
 """
 
 
@@ -159,15 +161,14 @@ def test_what_the_steps_leave_to_the_whole_kernel_is_refused(
     ["step4_ring", "step5_warpgroups", "step6_overlap", "step7_persistent", "trial_late_wait"],
 )
 def test_it_compiles_for_hopper_without_a_gpu_and_its_tiles_fit(
-    step: str, D: int, causal: bool, monkeypatch: pytest.MonkeyPatch
+    step: str, D: int, causal: bool
 ) -> None:
-    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
-    command = [sys.executable, "-c", COMPILE, step, str(D), str(causal)]
-    ran = subprocess.run(command, capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stderr
-    shared, products = map(int, ran.stdout.split())
+    printed = uninterpreted("-c", COMPILE, step, str(D), str(causal))
+    shared, products, from_registers, early = map(int, printed.split())
     assert shared <= 232_448  # bytes that a block may have
     assert products > 0
+    assert from_registers > 0
+    assert early == 0  # writes to what a product still reads
 
 
 @pytest.mark.parametrize(

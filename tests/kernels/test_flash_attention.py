@@ -11,6 +11,7 @@ from kernels import attention_launch, attention_reference
 from kernels.attention_work import keys_visited, visible_pairs
 from kernels.flash_attention import SHAPES, flash_attention, forward, inputs, reference, work
 from kernels.flash_attention_work import queries_visited
+from tests.kernels.compiling import compiled_attention
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 needs_gpu = pytest.mark.skipif(DEVICE == "cpu", reason="needs a CUDA GPU")
@@ -37,6 +38,15 @@ def test_out_and_lse_are_as_exact_as_eager(
     exact = reference(**arguments)
     assert_as_exact_as_eager(found[0], ordinary[0], exact[0], arguments)
     assert_as_exact_as_eager(found[1], ordinary[1], exact[1], arguments)
+
+
+@pytest.mark.parametrize("mask", ["none", "causal", "window"])
+@pytest.mark.parametrize("D", [64, 80, 128])
+def test_weights_and_queries_stay_while_a_product_reads_them(D: int, mask: str) -> None:
+    config = attention_launch.config("forward", 2, D, torch.device("cpu"))
+    found = compiled_attention("forward", 90, 2, D, config, mask)
+    assert found["from_registers"] > D // 16  # the queries' alone are as many
+    assert found["early"] == []
 
 
 @needs_gpu

@@ -1,7 +1,5 @@
 """The Hopper kernel: what it takes, its schedule, that it compiles here, and no race on a GPU."""
 
-import subprocess
-import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,6 +22,7 @@ from kernels.attention_schedule import schedule
 from kernels.flash_attention import chosen, inputs, reference
 from kernels.flash_attention_hopper import CONFIGS, counter_on, forward_hopper, shape_refusal
 from kernels.flash_attention_hopper_short import SHORT, forward_hopper_short
+from tests.kernels.compiling import uninterpreted
 
 ON_HOPPER = torch.cuda.is_available() and torch.cuda.get_device_capability()[0] == 9
 needs_hopper = pytest.mark.skipif(not ON_HOPPER, reason="needs a CUDA GPU of the Hopper generation")
@@ -35,6 +34,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon._runtime import GluonASTSource
+from tests.kernels.machine_code import products_of
 from kernels.flash_attention_hopper import CONFIGS, flash_attention_hopper_kernel as kernel
 from kernels import flash_attention_hopper_short as short
 
@@ -56,23 +56,24 @@ fixed = {name: value for name, value in fixed.items() if name in names}
 signature = {n: "constexpr" if n in fixed else types.get(n, "i32") for n in names}
 source = GluonASTSource(kernel, signature, {(names.index(n),): v for n, v in fixed.items()}, {})
 compiled = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 4})
-print(compiled.metadata.shared, compiled.asm["ptx"].count("wgmma.mma_async"))
+found = products_of(compiled.asm["cubin"])
+print(compiled.metadata.shared, compiled.asm["ptx"].count("wgmma.mma_async"),
+      found.from_registers, len(found.early))
 """
 
 
 @pytest.mark.parametrize(("which", "D"), [("long", 64), ("long", 128), ("short", 64)])
 @pytest.mark.parametrize(("causal", "tail"), [(False, False), (True, True)])
 def test_it_compiles_for_hopper_without_a_gpu_and_its_tiles_fit(
-    which: str, D: int, causal: bool, tail: bool, monkeypatch: pytest.MonkeyPatch
+    which: str, D: int, causal: bool, tail: bool
 ) -> None:
-    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
-    command = [sys.executable, "-c", COMPILE, str(D), str(causal), str(tail), which]
-    ran = subprocess.run(command, capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stderr
-    shared, products = map(int, ran.stdout.split())
+    printed = uninterpreted("-c", COMPILE, str(D), str(causal), str(tail), which)
+    shared, products, from_registers, early = map(int, printed.split())
     # Bytes that a block may have; of the short kernel five share an SM, with 1 KB each beside.
     assert shared <= (232_448 if which == "long" else 233_472 // 5 - 1024)
     assert products > 0
+    assert from_registers > 0
+    assert early == 0  # writes to what a product still reads
 
 
 @pytest.mark.parametrize(

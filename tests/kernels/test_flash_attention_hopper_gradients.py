@@ -1,7 +1,5 @@
 """The Hopper backward: its row kernels, that it compiles here, and its gradients on a GPU."""
 
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -18,6 +16,7 @@ from kernels.flash_attention_hopper_gradients import (
     parts_of,
 )
 from kernels.flash_attention_hopper_gradients_rows import finish_kernel, prepare_kernel
+from tests.kernels.compiling import uninterpreted
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 HOPPER = DEVICE == "cuda" and torch.cuda.get_device_capability()[0] == 9
@@ -30,6 +29,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon._runtime import GluonASTSource
+from tests.kernels.machine_code import products_of
 from kernels import flash_attention_hopper_gradients as module
 
 kernel = module.flash_attention_hopper_gradients_kernel
@@ -56,22 +56,23 @@ names = kernel.arg_names
 signature = {n: "constexpr" if n in fixed else types.get(n, "i32") for n in names}
 source = GluonASTSource(kernel, signature, {(names.index(n),): v for n, v in fixed.items()}, {})
 compiled = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 4})
-print(compiled.metadata.shared, compiled.asm["ptx"].count("cp.reduce.async.bulk.tensor"))
+found = products_of(compiled.asm["cubin"])
+print(compiled.metadata.shared, compiled.asm["ptx"].count("cp.reduce.async.bulk.tensor"),
+      found.from_registers, len(found.early))
 """
 
 
 @pytest.mark.parametrize("D", [64, 128])
 @pytest.mark.parametrize(("causal", "tail"), [(False, False), (True, True)])
 def test_it_compiles_for_hopper_without_a_gpu_and_its_tiles_fit(
-    D: int, causal: bool, tail: bool, monkeypatch: pytest.MonkeyPatch
+    D: int, causal: bool, tail: bool
 ) -> None:
-    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
-    command = [sys.executable, "-c", COMPILE, str(D), str(causal), str(tail)]
-    ran = subprocess.run(command, capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stderr
-    shared, additions = map(int, ran.stdout.split())
+    printed = uninterpreted("-c", COMPILE, str(D), str(causal), str(tail))
+    shared, additions, from_registers, early = map(int, printed.split())
     assert shared <= 232_448  # bytes that a block may have
     assert additions > 0
+    assert from_registers > 0
+    assert early == 0  # writes to what a product still reads
 
 
 def normal(*sizes: int, dtype: torch.dtype = torch.float32, seed: int = 9) -> torch.Tensor:
