@@ -123,6 +123,8 @@ def forward(
     BLOCK_M, BLOCK_N, warps, stages = config("forward", q.itemsize, D, q.device)
     tma = tma_fits(q, k, v, out)
     kept = queries_kept(q, tma)
+    # Scores ahead take registers: up to D = 64 fewer programs would share an SM, and programs hide
+    # each other's exponentials there.
     # One axis: the second and third of a grid end at 65535, batch times heads does not.
     flash_attention_kernel[(B * H * triton.cdiv(N_Q, BLOCK_M),)](
         *(operand(x, rows, tma) for x, rows in ((q, BLOCK_M), (k, BLOCK_N), (v, BLOCK_N))),

@@ -14,7 +14,7 @@ from kernels.flash_attention import flash_attention_kernel
 from kernels.flash_attention_backward_keys import key_gradients_kernel
 from kernels.flash_attention_backward_queries import query_gradients_kernel
 from kernels.flash_decode import flash_decode_kernel
-from tests.kernels.machine_code import products_of
+from tests.kernels.machine_code import products_of, registers_of
 
 KERNELS = {
     "forward": flash_attention_kernel,
@@ -59,8 +59,9 @@ def main() -> None:
     source = ASTSource(kernel, signature, constants, attributes)
     options = {"num_warps": warps, "num_stages": stages}
     compiled = triton.compile(source, target=GPUTarget("cuda", generation, 32), options=options)
-    products = products_of(compiled.asm["cubin"])._asdict() if hopper else {}
-    print(json.dumps({"shared": compiled.metadata.shared, **products}))
+    cubin, found = compiled.asm["cubin"], {"shared": compiled.metadata.shared}
+    found["registers"] = registers_of(cubin)
+    print(json.dumps(found | (products_of(cubin)._asdict() if hopper else {})))
 
 
 if __name__ == "__main__":

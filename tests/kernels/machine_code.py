@@ -1,4 +1,4 @@
-"""What the assembler made of a kernel's products: no register may be written while one reads it.
+"""What the assembler made of a kernel: its registers, and those written while a product reads them.
 
 Hopper's tensor cores take the left side of a product from registers or from shared memory, and
 read registers until the product is waited for. To write one earlier is undefined (PTX ISA,
@@ -19,9 +19,23 @@ LEFT = 4  # registers of a left side, 64 by 16 numbers of 16 bits
 WAIT = re.compile(r"WARPGROUP\.DEPBAR\.LE gsb0, (0x[0-9a-f]+)")
 ENDS_GROUP = re.compile(r"HGMMA.*gsb0")
 JUMP = re.compile(r"\bBRA\b.*`\((\.L_x_\d+)\)")
-STORES = re.compile(
+WRITES_NONE = re.compile(
     r"ST[A-Z]*|RED|BAR|SYNCS|BRA|EXIT|HGMMA|WARP\w*|MEMBAR|CCTL|[A-Z0-9]*SETP|U\w*|R2UR"
 )
+
+
+def registers_of(cubin: bytes) -> int:
+    """Return the registers that a thread takes."""
+    usage = told_by(triton.knobs.nvidia.cuobjdump.path, "-res-usage", cubin)
+    return int(re.search(r"REG:(\d+)", usage)[1])  # type: ignore[index]
+
+
+def told_by(tool: str, option: str, cubin: bytes) -> str:
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        command = [tool, option, file.name]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 class Products(NamedTuple):
@@ -33,11 +47,7 @@ class Products(NamedTuple):
 
 def products_of(cubin: bytes) -> Products:
     """Read the machine code of a kernel."""
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(cubin)
-        file.flush()
-        command = [triton.knobs.nvidia.nvdisasm.path, "-c", file.name]
-        return products(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return products(told_by(triton.knobs.nvidia.nvdisasm.path, "-c", cubin))
 
 
 def products(listing: str) -> Products:
@@ -90,7 +100,7 @@ def before_its_wait(code: list[str], labels: dict[str, int], product: int) -> se
 def written(line: str) -> set[int]:
     """Return the general registers that an instruction writes."""
     name, _, operands = re.sub(r"^@!?U?P\w+ ", "", line).partition(" ")
-    if STORES.fullmatch(name.split(".")[0]):
+    if WRITES_NONE.fullmatch(name.split(".")[0]):
         return set()
     for operand in operands.split(","):
         if register := re.match(r"\s*R(\d+)", operand):

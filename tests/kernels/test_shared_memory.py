@@ -1,6 +1,6 @@
 """Tiles fit the shared memory of every GPU that takes them, found by compiling without one.
 
-Limits a block: CUDA C++ programming guide, technical specifications by compute capability.
+Limits: CUDA C++ programming guide, technical specifications by compute capability.
 """
 
 import pytest
@@ -16,8 +16,8 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 SMALL = 99 * 2**10
 # A100, GeForce RTX 40 (RTX 30 alike), H100 and H200, GeForce RTX 50; TMA on the last two
 LIMITS = {80: 163 * 2**10, 89: SMALL, 90: 227 * 2**10, 120: SMALL}
-
 RESERVED = 2**10  # bytes that a block takes besides its own, by the same guide
+REGISTERS = 2**16  # of an SM
 
 # Interpreted functions cannot be compiled, so this runs where nothing is interpreted.
 COMPILE_MATMUL = """
@@ -66,13 +66,20 @@ def test_tiles_fit(
     assert 0 < shared <= LIMITS[generation]
 
 
-@pytest.mark.parametrize(("D", "programs"), [(64, 4), (128, 2)])
-def test_so_many_programs_of_the_forward_fit_an_sm_of_hopper(
-    D: int, programs: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("D", "least", "most"), [(64, 3, 4), (128, 2, 2)])
+def test_so_many_programs_of_the_forward_share_an_sm_of_hopper(
+    D: int, least: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = attention_launch.config("forward", 2, D, device_with(LIMITS[90], monkeypatch))
-    shared = compiled_attention("forward", 90, 2, D, config)["shared"]
-    assert programs * (shared + RESERVED) <= LIMITS[90] + RESERVED
+    threads = 32 * config[2]
+    share = []
+    for mask in ("none", "causal"):
+        found = compiled_attention("forward", 90, 2, D, config, mask)
+        registers = threads * -(-found["registers"] // 8) * 8  # a warp is given them by the eight
+        by_memory = (LIMITS[90] + RESERVED) // (found["shared"] + RESERVED)
+        share.append(min(by_memory, REGISTERS // registers))
+    assert min(share) >= least
+    assert max(share) == most
 
 
 @pytest.mark.parametrize("generation", [90, 120])
